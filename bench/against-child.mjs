@@ -1,4 +1,5 @@
-// One process of bench/against.mjs: both packages on one task, in turns. Reports the ratio of their median speeds.
+// One process of bench/against.mjs: both packages on one task, in turns. Reports the ratio of their
+// median speeds.
 import { Worker } from 'node:worker_threads'
 import { spreadOf } from './statistics.mjs'
 

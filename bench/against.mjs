@@ -1,7 +1,9 @@
-// `npm run bench:against -- <commit>`: this working tree beside an older commit of itself, in turns, in one run. Writes RESULTS-against.md.
+// `npm run bench:against -- <commit>`: this working tree beside an older commit of itself, in
+// turns, in one run. Writes RESULTS-against.md.
 //   --quick           few short rounds: to see that it works. RESULTS-against.md stays as it is.
 //   --only <words>    only the rows whose name has all these words, such as 'memory gcra'
-// Both packages are loaded into each process and take turns of a few milliseconds, so that a machine that changes its speed changes both.
+// Both packages are loaded into each process and take turns of a few milliseconds, so that a
+// machine that changes its speed changes both.
 import { fork } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'

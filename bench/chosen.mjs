@@ -8,8 +8,8 @@ export const JOB_OPTIONS = {
 }
 
 /**
- * All jobs; or with `only` those whose name has all words of one of these; or with `sample` the first of each kind. Ends the process where no job has the
- * words, unless they are `besides`.
+ * All jobs; or with `only` those whose name has all words of one of these; or with `sample` the
+ * first of each kind. Ends the process where no job has the words, unless they are `besides`.
  */
 export function chosenJobs(jobs, { only, sample }, besides) {
   const named =

@@ -1,5 +1,7 @@
-// What runs at once: Sluice beside p-limit, p-queue, cockatiel, bottleneck and async-sema in one process, and beside redis-semaphore on a Redis of its
-// own. CPU time, because it is disturbed least: each figure is the least of some rounds that the contestants take in turn. Writes RESULTS-concurrency.md.
+// What runs at once: Sluice beside p-limit, p-queue, cockatiel, bottleneck and async-sema in one
+// process, and beside redis-semaphore on a Redis of its own. CPU time, because it is disturbed
+// least: each figure is the least of some rounds that the contestants take in turn. Writes
+// RESULTS-concurrency.md.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'

@@ -1,4 +1,5 @@
-// A contestant is { name, ask, isAllowed, isAwaited }: `ask(key)` is the call that its users write, `isAllowed(answer)` how they read it.
+// A contestant is { name, ask, isAllowed, isAwaited }: `ask(key)` is the call that its users write,
+// `isAllowed(answer)` how they read it.
 import { createLimiter, fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../dist/index.js'
 import { floor } from './floor.mjs'
 import { floorDecision } from './floor-decision.mjs'
@@ -7,7 +8,10 @@ import { PEERS } from './peers.mjs'
 
 const isYes = (answer) => answer
 
-/** By name: 'floor', 'floor.consume', the name of a peer, or an algorithm and a verb of Sluice such as 'gcra.tryAcquire'. */
+/**
+ * By name: 'floor', 'floor.consume', the name of a peer, or an algorithm and a verb of Sluice such
+ * as 'gcra.tryAcquire'.
+ */
 export async function contestant(name, limits, options = {}) {
   if (name === 'floor') return floorContestant(limits)
   if (name === FLOOR_CONSUME) return telling(name, floorDecision(floorOptions(limits)))

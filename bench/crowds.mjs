@@ -14,8 +14,9 @@ export function keysOf(count) {
 }
 
 /**
- * A crowd: calls made at once, one for each waiter, and the wait for all of them. Made anew from text for each contestant, for the reason
- * that loop.mjs gives. `key` is JavaScript: where waiter `i` takes its key from. `onFirst` is told when the first of them has had its turn.
+ * A crowd: calls made at once, one for each waiter, and the wait for all of them. Made anew from
+ * text for each contestant, for the reason that loop.mjs gives. `key` is JavaScript: where waiter
+ * `i` takes its key from. `onFirst` is told when the first of them has had its turn.
  */
 export function crowdOf(name, call, keys, key) {
   const source = `// ${name}

@@ -1,5 +1,6 @@
-// The floor of `consume`: what `floor.mjs` does, and the full decision told. The least that it costs to make that object and its figures, by
-// arithmetic that is not exact and knows no clock that steps back.
+// The floor of `consume`: what `floor.mjs` does, and the full decision told. The least that it
+// costs to make that object and its figures, by arithmetic that is not exact and knows no clock
+// that steps back.
 export function floorDecision({ ratePerSecond, burst, rows = 1 << 21, now = () => performance.now() }) {
   const interval = 1000 / ratePerSecond
   const tolerance = interval * burst

@@ -1,4 +1,5 @@
-// The goals of Sluice, and whether it reaches them. A goal reads the results and gives its figures: [figure, where it was measured].
+// The goals of Sluice, and whether it reaches them. A goal reads the results and gives its figures:
+// [figure, where it was measured].
 import { CROWDS } from './crowds.mjs'
 import { CHARGE, CHARGED_IN, CONSUME, consumeBeside, FLOOR_CONSUME, HEADLINE, SIZES, TRY_ACQUIRE } from './jobs.mjs'
 import { PEER_NAMES } from './peers.mjs'

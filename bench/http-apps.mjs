@@ -1,5 +1,6 @@
-// The applications that are measured: each framework without a limiter, with ours, and with its usual one. Every limiter counts by address in
-// memory, in fixed windows of an hour, and sends equally many headers. `inject(app)` gives a function that makes one request in process.
+// The applications that are measured: each framework without a limiter, with ours, and with its
+// usual one. Every limiter counts by address in memory, in fixed windows of an hour, and sends
+// equally many headers. `inject(app)` gives a function that makes one request in process.
 import 'reflect-metadata'
 import { createServer } from 'node:http'
 import fastifyRateLimit from '@fastify/rate-limit'
@@ -128,7 +129,8 @@ export const FRAMEWORKS = {
       class Root {}
       const own = PACKAGES[contestant]
       const imports = own ? [own.nest.forRoot({ limit: own.limitOf(limit), headers: 'legacy' })] : []
-      // It walks over all hits of its window at every call: where nothing is refused its window is a millisecond, in its favour.
+      // It walks over all hits of its window at every call: where nothing is refused its window is
+      // a millisecond, in its favour.
       if (contestant === 'usual') imports.push(ThrottlerModule.forRoot([{ ttl: limit === 1 ? HOUR_MS : 1, limit }]))
       const providers = contestant === 'usual' ? [{ provide: APP_GUARD, useClass: ThrottlerGuard }] : []
       Module({ imports, providers, controllers: [Home] })(Root)

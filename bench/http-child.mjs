@@ -1,4 +1,5 @@
-// A process of its own for one job: holds the applications that take turns, and tells the processor time that it used. Started by http-run.mjs.
+// A process of its own for one job: holds the applications that take turns, and tells the processor
+// time that it used. Started by http-run.mjs.
 import { FRAMEWORKS, SCENARIOS, useOlder } from './http-apps.mjs'
 
 const { framework, scenario, mode, contestants, older, first, rounds, calls, warmUpCalls } = JSON.parse(process.argv[2])

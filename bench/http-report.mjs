@@ -4,12 +4,15 @@ import { FRAMEWORKS } from './http-apps.mjs'
 import { spreadOf } from './statistics.mjs'
 import { plain, table } from './tables.mjs'
 
-/** The goal for ours, as a share of the time that the usual one adds. On Hono setting headers is nearly all of it, for both. */
+/**
+ * The goal for ours, as a share of the time that the usual one adds. On Hono setting headers is
+ * nearly all of it, for both.
+ */
 const MOST = { express: 0.7, fastify: 0.7, nest: 0.7, hono: 1 }
 
 /**
- * The time that the limiters add to a request: { none, ours, usual, headers, share, shares }, in microseconds of processor time: the middle
- * of the processes.
+ * The time that the limiters add to a request: { none, ours, usual, headers, share, shares }, in
+ * microseconds of processor time: the middle of the processes.
  * `shares` is how far they differ.
  */
 function addedBy({ measured }) {
@@ -25,7 +28,10 @@ function addedBy({ measured }) {
   }
 }
 
-/** Each round by itself: the machine is faster in some than in others, by more than what is measured, and then for all who take turns in it. */
+/**
+ * Each round by itself: the machine is faster in some than in others, by more than what is
+ * measured, and then for all who take turns in it.
+ */
 function addedInOne([none, ...others]) {
   return [spreadOf(none).median, ...others.map((rounds) => spreadOf(rounds.map((us, round) => us - none[round])).median)]
 }
@@ -60,7 +66,10 @@ export function goalLines(results) {
 /** What this version has to reach of an older one's speed. */
 const LEAST = 0.95
 
-/** Requests a second of this version, to those of the older one, round by round: above 1 is faster. Median and quartiles of the processes. */
+/**
+ * Requests a second of this version, to those of the older one, round by round: above 1 is faster.
+ * Median and quartiles of the processes.
+ */
 export function ratioLine({ name, measured }) {
   const ratios = measured.map(([older, ours]) => spreadOf(older.map((us, round) => us / ours[round])).median)
   const { low, median, high } = spreadOf(ratios)

@@ -1,7 +1,9 @@
-// `npm run bench:http`: what a limiter adds to a request, ours beside the framework's usual one. Writes RESULTS-http.md.
+// `npm run bench:http`: what a limiter adds to a request, ours beside the framework's usual one.
+// Writes RESULTS-http.md.
 //   --quick           few short rounds: to see that it works. RESULTS-http.md stays as it is.
 //   --only <words>    only the jobs whose name has all these words, such as 'express', 'hono sockets', 'refused'
-//   --against <commit>  instead: the package of an older commit beside this one. RESULTS-http.md stays as it is.
+//   --against <commit> instead: the package of an older commit beside this one. RESULTS-http.md
+//   stays as it is.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -14,12 +16,16 @@ import { builtFrom } from './older.mjs'
 const MODES = ['in process', 'sockets']
 const SOCKETS = 16
 /**
- * Processes differ, by where the compiler's code and the data come to lie: each job is measured in several, each with another contestant first. In
- * process the limiters are closest together, and a round is short.
+ * Processes differ, by where the compiler's code and the data come to lie: each job is measured in
+ * several, each with another contestant first. In process the limiters are closest together, and a
+ * round is short.
  */
 const PROCESSES = { 'in process': 8, sockets: 4 }
 const ROUNDS = { 'in process': 120, sockets: 30 }
-/** Room for the garbage of a round, which is swept before the next: otherwise it falls on the contestant that happens to run. */
+/**
+ * Room for the garbage of a round, which is swept before the next: otherwise it falls on the
+ * contestant that happens to run.
+ */
 const CHILD_FLAGS = ['--expose-gc', '--min-semi-space-size=32', '--max-semi-space-size=32']
 
 const { values } = parseArgs({
@@ -56,7 +62,10 @@ const machine = { node: process.version, cpu: cpus()[0].model, cores: availableP
 if (values.only === undefined && values.against === undefined && !values.quick) writeHttpReport(results, machine, SOCKETS)
 process.exit()
 
-/** Process by process, for each contestant, the microseconds of processor time that one request took, round by round. */
+/**
+ * Process by process, for each contestant, the microseconds of processor time that one request
+ * took, round by round.
+ */
 async function measuredBy(job) {
   const measured = []
   for (let first = 0; first < job.processes; first++) measured.push(await measuredInOneProcess({ ...job, first }))
@@ -87,7 +96,10 @@ async function measuredInOneProcess(job) {
   return measured
 }
 
-/** So many requests over a few connections that stay open, one at a time on each. It only counts answers: its own time is not counted. */
+/**
+ * So many requests over a few connections that stay open, one at a time on each. It only counts
+ * answers: its own time is not counted.
+ */
 async function clientOf(port) {
   const request = `GET / HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`
   const sockets = await Promise.all(

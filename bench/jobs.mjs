@@ -18,18 +18,30 @@ export const FLOOR_CONSUME = 'floor.consume'
 /** What stands beside the peers. */
 export const HEADLINE = 'gcra.tryAcquire'
 
-/** How many keys memory is measured at. 524,289 is 2^19 + 1: a Map has just doubled, and holds the most room for the fewest keys. */
+/**
+ * How many keys memory is measured at. 524,289 is 2^19 + 1: a Map has just doubled, and holds the
+ * most room for the fewest keys.
+ */
 export const SIZES = [100_000, 250_000, 524_289, 1_000_000]
 const MEMORY_OF = [...TRY_ACQUIRE, ...PEER_NAMES]
-/** A longest pause is the worst of a thousand turns, so it takes several processes to see how much of it is chance. */
+/**
+ * A longest pause is the worst of a thousand turns, so it takes several processes to see how much
+ * of it is chance.
+ */
 const PAUSE_RUNS = 7
 const SCAVENGE_RUNS = 3
 
-/** Of the calls that wait: what stands beside the peers, and which others are measured under limits that are not reached, and that are. */
+/**
+ * Of the calls that wait: what stands beside the peers, and which others are measured under limits
+ * that are not reached, and that are.
+ */
 export const WAITING_HEADLINE = 'gcra.acquire'
 export const WAITING_OWN = [WAITING_HEADLINE, 'fixedWindow.acquire', 'gcra.wrap']
 export const COSTING_OWN = [WAITING_HEADLINE, 'fixedWindow.acquire']
-/** A wait within `maxAheadMs` has its permits booked; all others stand outside, as they do where nothing can be booked. */
+/**
+ * A wait within `maxAheadMs` has its permits booked; all others stand outside, as they do where
+ * nothing can be booked.
+ */
 export const BOOKED = `${WAITING_HEADLINE} booked`
 export const OUTSIDE = `${WAITING_HEADLINE} outside`
 /** How many waiters memory is measured at; the peers at the first only. */
@@ -37,14 +49,20 @@ export const WAITING_SIZES = [WAITERS, 100_000]
 const SLOW = 'bottleneck'
 /** How long it takes to take 10,000 calls in. */
 export const SETTLE_MS = { 'one-key': 60_000, 'keys-10k': 15_000 }
-/** It passes some hundreds a second on one key, whatever the limit. Windows begin when the clock says, not when a key is used up. */
+/**
+ * It passes some hundreds a second on one key, whatever the limit. Windows begin when the clock
+ * says, not when a key is used up.
+ */
 const WITHOUT_COST = { 'one-key': SLOW, 'keys-10k': 'fixedWindow.acquire' }
 const YEAR_MS = 366 * 24 * 3_600_000
 
 /** V8 grows the young generation as it sees fit, and fewer scavenges would then mean nothing. */
 const FIXED_YOUNG_GENERATION = ['--min-semi-space-size=1', '--max-semi-space-size=1']
 
-/** A job: its name, which --only looks at and under which its result is kept; its part, which is the module that measures; and what that needs. */
+/**
+ * A job: its name, which --only looks at and under which its result is kept; its part, which is the
+ * module that measures; and what that needs.
+ */
 export function allJobs(quick) {
   const length = quick ? { rounds: 5, roundMs: 15 } : { rounds: 15, roundMs: 60 }
   return [

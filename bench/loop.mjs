@@ -1,9 +1,10 @@
 /**
- * The loop of a round, made anew from text for each contestant. V8 compiles a function for what it has seen called in it: one loop shared by
- * all would be compiled for none of them, while a program that uses one limiter has it compiled for that one.
+ * The loop of a round, made anew from text for each contestant. V8 compiles a function for what it
+ * has seen called in it: one loop shared by all would be compiled for none of them, while a program
+ * that uses one limiter has it compiled for that one.
  *
- * Returns `round(from, calls)`, which makes that many calls and says how many were allowed, at once or as a promise. With `callsPerTurn` it
- * lets the event loop turn after so many calls.
+ * Returns `round(from, calls)`, which makes that many calls and says how many were allowed, at once
+ * or as a promise. With `callsPerTurn` it lets the event loop turn after so many calls.
  */
 export function loopOf({ name, ask, isAllowed, isAwaited }, { keys, order, mask }, key, callsPerTurn = 0) {
   const call = `const at = from + i

@@ -1,10 +1,12 @@
-// Memory: what a process holds more than before, divided by the keys that are in use. Runs with --expose-gc.
+// Memory: what a process holds more than before, divided by the keys that are in use. Runs
+// with --expose-gc.
 import { contestant } from './contestants.mjs'
 import { nextTurn } from './loop.mjs'
 import { LASTING } from './scenarios.mjs'
 
 export default async function memory({ contestants: [name], sizes }) {
-  // Compiled code and what it learnt are of the program, not of the keys: another one takes them on first.
+  // Compiled code and what it learnt are of the program, not of the keys: another one takes them on
+  // first.
   await fill(await contestant(name, LASTING), 0, 20_000)
   const before = await heldBytes()
   const measured = await contestant(name, LASTING)
@@ -32,7 +34,10 @@ async function fill({ ask, isAwaited }, from, to) {
   }
 }
 
-/** All in: the heap and what lies outside of it, the array buffers included (Node counts those within `external`). */
+/**
+ * All in: the heap and what lies outside of it, the array buffers included (Node counts those
+ * within `external`).
+ */
 export async function heldBytes() {
   for (let k = 0; k < 3; k++) {
     globalThis.gc()

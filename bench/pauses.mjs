@@ -1,4 +1,5 @@
-// Pauses: the longest turn of an event loop that makes 1,000 calls per turn, while a million keys arrive, are in use, and expire.
+// Pauses: the longest turn of an event loop that makes 1,000 calls per turn, while a million keys
+// arrive, are in use, and expire.
 import { createLimiter, memoryStore, systemClock } from '../dist/index.js'
 import { floorOptions, sluiceLimit } from './contestants.mjs'
 import { sweep } from './floor.mjs'
@@ -19,7 +20,8 @@ export default async function pauses({ contestants: [name], keys }) {
   const inUse = await longestTurnMs(tryAcquire, (n) => `user:${(n * 618_033) % keys}`, keys)
   const heldBefore = keysHeld()
   time.leapMs = LEAP_MS
-  // Sluice looks at old keys when new ones arrive, the floor with every call: new keys make both work.
+  // Sluice looks at old keys when new ones arrive, the floor with every call: new keys make both
+  // work.
   const expiring = await longestTurnMs(tryAcquire, (n) => `next:${n}`, keys)
   return { arriving, inUse, expiring, heldBefore, heldAfter: keysHeld() }
 }
@@ -36,7 +38,10 @@ function sluiceUnder(time, keys) {
   return { tryAcquire: (key) => limiter.tryAcquire(key), keysHeld: () => store.size }
 }
 
-/** From the start of one turn to the start of the next: whatever holds it up, calls or the collection of garbage, counts. */
+/**
+ * From the start of one turn to the start of the next: whatever holds it up, calls or the
+ * collection of garbage, counts.
+ */
 async function longestTurnMs(tryAcquire, keyOf, calls) {
   let longestMs = 0
   let startMs = performance.now()

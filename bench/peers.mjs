@@ -1,10 +1,12 @@
-// The peers, each by the call that its users or its middleware make. The modules are loaded one at a time: a process has the one it uses.
+// The peers, each by the call that its users or its middleware make. The modules are loaded one at
+// a time: a process has the one it uses.
 
 export const PEERS = {
   'rate-limiter-flexible': async ({ window }) => {
     const { RateLimiterMemory } = (await import('rate-limiter-flexible')).default
     const limiter = new RateLimiterMemory({ points: window.limit, duration: window.ms / 1000 })
-    // It answers by resolving, or by rejecting with a result that is not an Error: the loop takes that for a no.
+    // It answers by resolving, or by rejecting with a result that is not an Error: the loop takes
+    // that for a no.
     return { ask: (key) => limiter.consume(key), isAllowed: () => true, isAwaited: true }
   },
 
@@ -57,7 +59,8 @@ export const PEERS = {
   '@nestjs/throttler': async ({ window }) => {
     const { ThrottlerStorageService } = (await import('@nestjs/throttler')).default
     const storage = new ThrottlerStorageService()
-    // It walks over every hit of the last `ttl` at every call. A window that never limits is cut to 1 ms, which is in its favour.
+    // It walks over every hit of the last `ttl` at every call. A window that never limits is cut to
+    // 1 ms, which is in its favour.
     const ttlMs = window.limit > 1000 ? 1 : window.ms
     const ask = (key) => storage.increment(key, ttlMs, window.limit, ttlMs, 'default')
     return { ask, isAllowed: ({ isBlocked }) => !isBlocked, isAwaited: true }

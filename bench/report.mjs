@@ -9,7 +9,10 @@ import { millionPerSecond, spreadOf, timesAsFast } from './statistics.mjs'
 import { plain, spread, table } from './tables.mjs'
 import { waitingTables } from './waiting-report.mjs'
 
-/** Writes RESULTS.md if all jobs have been run, quick ones aside, and returns the report in any case. */
+/**
+ * Writes RESULTS.md if all jobs have been run, quick ones aside, and returns the report in any
+ * case.
+ */
 export function reportOf(jobs, quick) {
   const results = keptResults(quick)
   const parts = [

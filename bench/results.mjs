@@ -1,5 +1,5 @@
-// The results of single jobs, kept in .results/ so that parts can be run again and the report be put together from all of them. Those of quick runs
-// have a folder of their own.
+// The results of single jobs, kept in .results/ so that parts can be run again and the report be
+// put together from all of them. Those of quick runs have a folder of their own.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 

@@ -1,6 +1,10 @@
-// Interleaved rounds: the contestants take turns many times, so that what the machine does meanwhile falls on all of them alike.
+// Interleaved rounds: the contestants take turns many times, so that what the machine does
+// meanwhile falls on all of them alike.
 
-/** How long a contestant runs by itself before anything counts: by then its code is compiled for its use. */
+/**
+ * How long a contestant runs by itself before anything counts: by then its code is compiled for its
+ * use.
+ */
 const WARM_UP_ROUNDS = 3
 /** Interleaved rounds that are not counted either: they find out how many calls fill a round. */
 const TRIAL_ROUNDS = 2
@@ -8,8 +12,9 @@ const TRIAL_ROUNDS = 2
 const FIRST_CALLS = 1000
 
 /**
- * `loops` are a name, its loop, see loop.mjs, and what is done before each round and not measured, if anything. Returns for each name the calls
- * of a round, the nanoseconds that one call took in each round, the shortest round, and the share of the calls that were allowed.
+ * `loops` are a name, its loop, see loop.mjs, and what is done before each round and not measured,
+ * if anything. Returns for each name the calls of a round, the nanoseconds that one call took in
+ * each round, the shortest round, and the share of the calls that were allowed.
  */
 export async function interleaved(
   loops,
@@ -52,7 +57,10 @@ function callsFor({ fastestNs }, roundMs) {
   return Math.ceil((roundMs * 1e6) / fastestNs)
 }
 
-/** Round `k` of every contestant, another one first each time. Returns what was measured, in the order of the contestants. */
+/**
+ * Round `k` of every contestant, another one first each time. Returns what was measured, in the
+ * order of the contestants.
+ */
 export async function inTurn(contestants, k, measure) {
   const measured = []
   for (let turn = 0; turn < contestants.length; turn++) {

@@ -1,4 +1,5 @@
-// `npm run bench`: speed and memory of Sluice in process, beside its peers and the floor. Writes RESULTS.md.
+// `npm run bench`: speed and memory of Sluice in process, beside its peers and the floor. Writes
+// RESULTS.md.
 //   --quick           few short rounds: to see that it works. RESULTS.md stays as it is.
 //   --sample          only the first job of each part
 //   --only <words>    only the jobs whose name has all these words, such as 'memory', 'keys-10k', 'speed gcra'; may be given more than once.

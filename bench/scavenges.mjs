@@ -11,7 +11,8 @@ const WARM_UP_CALLS = 1_000_000
 export default async function scavenges({ scenario, contestants: [name], calls, runs }) {
   const { limits, key, ...shape } = SCENARIOS[scenario]
   const loop = loopOf(await contestant(name, limits), trafficOf(shape), key)
-  // Code that is not compiled yet allocates numbers, and both should be counted as they run for good.
+  // Code that is not compiled yet allocates numbers, and both should be counted as they run for
+  // good.
   loop(0, WARM_UP_CALLS)
   const counts = []
   for (let k = 0; k < runs; k++) counts.push(await scavengesDuring(() => loop(WARM_UP_CALLS, calls)))

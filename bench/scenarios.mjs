@@ -2,8 +2,9 @@
 const HOUR_MS = 3_600_000
 
 /**
- * One set of limits in the terms of each kind of contestant. `rate` and `burst` are for the floor, gcra and the buckets; `window` is for
- * counters of windows, the peers among them; `log` is for the sliding log, which holds 100,000 admissions of a key at most.
+ * One set of limits in the terms of each kind of contestant. `rate` and `burst` are for the floor,
+ * gcra and the buckets; `window` is for counters of windows, the peers among them; `log` is for the
+ * sliding log, which holds 100,000 admissions of a key at most.
  */
 const LIMITS = {
   /** One call an hour: after the first everything is denied. */
@@ -15,7 +16,10 @@ const LIMITS = {
     window: { limit: 1e9, ms: 100_000 },
     log: { limit: 100_000, ms: 10 },
   },
-  /** A slow rate, so that a key stays in use for 6 seconds after one call, and a burst that no key of many can use up. */
+  /**
+   * A slow rate, so that a key stays in use for 6 seconds after one call, and a burst that no key
+   * of many can use up.
+   */
   roomy: {
     rate: { permits: 10, perMs: 60_000 },
     burst: 1e7,
@@ -29,7 +33,10 @@ const LIMITS = {
 
 export const LASTING = LIMITS.lasting
 
-/** `key` is JavaScript: where the loop of a round takes the key of its call number `at` from. See loop.mjs. */
+/**
+ * `key` is JavaScript: where the loop of a round takes the key of its call number `at` from. See
+ * loop.mjs.
+ */
 export const SCENARIOS = {
   'hot-denied': { title: 'one hot key, denied', limits: LIMITS.denying, keys: 1, key: 'hotKey' },
   'hot-allowed': { title: 'one hot key, allowed', limits: LIMITS.generous, keys: 1, key: 'hotKey' },
@@ -50,7 +57,10 @@ export const SCENARIOS = {
   },
 }
 
-/** How many draws are made beforehand: a power of two, so that they repeat by a mask. About as many as the fastest calls in one round. */
+/**
+ * How many draws are made beforehand: a power of two, so that they repeat by a mask. About as many
+ * as the fastest calls in one round.
+ */
 const DRAWS = 1 << 20
 
 /** The key strings of a scenario, and the order in which they are called. */
@@ -68,7 +78,8 @@ function uniform(count, random) {
 /** The logarithm of a rank is uniform when its probability is proportional to 1 / rank. */
 function zipf(count, random) {
   const rank = Math.floor((count + 1) ** random())
-  // Coprime with the count: a permutation, so that popular keys do not lie side by side in memory only because they were put in first.
+  // Coprime with the count: a permutation, so that popular keys do not lie side by side in memory
+  // only because they were put in first.
   return (rank * 618_033) % count
 }
 

@@ -1,4 +1,5 @@
-// Asks one question after the other, each when the one before is answered: as a thread, or as a process of a cluster.
+// Asks one question after the other, each when the one before is answered: as a thread, or as a
+// process of a cluster.
 import cluster from 'node:cluster'
 import { parentPort, workerData } from 'node:worker_threads'
 import { RateLimiterCluster } from 'rate-limiter-flexible'

@@ -1,5 +1,6 @@
-// The least that threads on one key must do for each call: read the clock, read one word, compare and swap it until that succeeds. No table, no record,
-// no wait after a lost race. What two threads get done of it beside one is what moving a cache line between processors leaves of them.
+// The least that threads on one key must do for each call: read the clock, read one word, compare
+// and swap it until that succeeds. No table, no record, no wait after a lost race. What two threads
+// get done of it beside one is what moving a cache line between processors leaves of them.
 
 /** Makes `round(from, calls)` and counts lost races. */
 export function bareLoop(stop) {

@@ -1,4 +1,5 @@
-// Bytes of a full store for each key. Nothing grows: they are all there from the beginning, whatever the length of the keys.
+// Bytes of a full store for each key. Nothing grows: they are all there from the beginning,
+// whatever the length of the keys.
 import { sharedStore } from '../dist/stores/shared-memory/index.js'
 import { sluiceLimit } from './contestants.mjs'
 import { LASTING } from './scenarios.mjs'

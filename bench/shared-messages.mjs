@@ -1,5 +1,6 @@
-// One call at a time: on the shared store; as a message to the main thread and back; and by rate-limiter-flexible's cluster limiter, which asks
-// the main process. Nanoseconds a call, in rounds that take turns.
+// One call at a time: on the shared store; as a message to the main thread and back; and by
+// rate-limiter-flexible's cluster limiter, which asks the main process. Nanoseconds a call, in
+// rounds that take turns.
 import cluster from 'node:cluster'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -52,7 +53,8 @@ async function clusterAsker(scenario) {
   cluster.setupPrimary({ exec: ASKER, args: [scenario] })
   const worker = cluster.fork()
   let measured = () => {}
-  // Several messages may come at once, those of the limiter among them. Messages before the worker listens may be lost.
+  // Several messages may come at once, those of the limiter among them. Messages before the worker
+  // listens may be lost.
   await new Promise((resolve) => {
     worker.on('message', ({ ns, isReady }) => {
       if (isReady) resolve()

@@ -1,4 +1,5 @@
-// One thread: a store beside the floor, in interleaved rounds. The two stores have a process each, so that the limiter is compiled for one of them.
+// One thread: a store beside the floor, in interleaved rounds. The two stores have a process each,
+// so that the limiter is compiled for one of them.
 import { contestant } from './contestants.mjs'
 import { loopOf } from './loop.mjs'
 import { interleaved } from './rounds.mjs'

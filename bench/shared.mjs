@@ -1,5 +1,6 @@
-// `npm run bench:shared`: one limit for all threads, beside the memory store, a message to the main thread, and rate-limiter-flexible's
-// cluster limiter. One run measures everything and writes RESULTS-shared.md.
+// `npm run bench:shared`: one limit for all threads, beside the memory store, a message to the main
+// thread, and rate-limiter-flexible's cluster limiter. One run measures everything and writes
+// RESULTS-shared.md.
 //   --quick   few short rounds: to see that it works; writes nothing
 import { fork } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -12,7 +13,10 @@ import { sharedReport } from './shared-report.mjs'
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
 const size = values.quick ? { rounds: 3, roundMs: 30 } : { rounds: 15, roundMs: 200 }
 
-/** Each in a process of its own, one at a time: code is compiled for that use only, and two would share the machine. */
+/**
+ * Each in a process of its own, one at a time: code is compiled for that use only, and two would
+ * share the machine.
+ */
 const JOBS = [
   ...['keys-10k', 'hot-allowed', 'hot-denied'].flatMap((scenario) => [
     { part: 'shared-speed', scenario, subject: 'memory' },

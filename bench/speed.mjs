@@ -16,5 +16,8 @@ export default async function speed({ scenario, contestants, rounds, roundMs }) 
   return interleaved(loops, rounds, roundMs)
 }
 
-/** Every key is called once before the first round: what is measured is the use of keys, not their arrival. */
+/**
+ * Every key is called once before the first round: what is measured is the use of keys, not their
+ * arrival.
+ */
 const IN_ORDER = 'keys[at]'

@@ -12,7 +12,10 @@ function quantile(sorted, share) {
   return below + (above - below) * (at - Math.floor(at))
 }
 
-/** How many times as fast `one` was as `other`, round by round: both were measured side by side in each. */
+/**
+ * How many times as fast `one` was as `other`, round by round: both were measured side by side in
+ * each.
+ */
 export function timesAsFast(one, other) {
   return spreadOf(one.ns.map((ns, round) => other.ns[round] / ns))
 }

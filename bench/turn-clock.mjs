@@ -1,4 +1,5 @@
-// A hot key under the clock that is read once per turn of the event loop. It turns after every 1,000 calls, for the floor too.
+// A hot key under the clock that is read once per turn of the event loop. It turns after every
+// 1,000 calls, for the floor too.
 import { turnClock } from '../dist/index.js'
 import { contestant } from './contestants.mjs'
 import { loopOf, nextTurn } from './loop.mjs'
@@ -21,7 +22,10 @@ export default async function turnClockSpeed({ scenario, contestants, rounds, ro
   return { speeds, witness: await witnessed(clock, loops.at(-1)[1]) }
 }
 
-/** That the clock moves: its readings at the start of so many turns, which must all differ, or the speed was that of a clock that stands. */
+/**
+ * That the clock moves: its readings at the start of so many turns, which must all differ, or the
+ * speed was that of a clock that stands.
+ */
 async function witnessed(clock, loop) {
   const readings = []
   for (let turn = 0; turn < WITNESSED_TURNS; turn++) {

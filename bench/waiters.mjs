@@ -4,7 +4,10 @@ import { floorOptions, sluiceLimit } from './contestants.mjs'
 import { floor } from './floor.mjs'
 import { WAITING_PEERS } from './waiting-peers.mjs'
 
-/** By name: 'floor', the name of a peer, or an algorithm and a verb of Sluice such as 'gcra.acquire'. */
+/**
+ * By name: 'floor', the name of a peer, or an algorithm and a verb of Sluice such as
+ * 'gcra.acquire'.
+ */
 export async function waiterCall(name, limits, options = {}) {
   if (name === 'floor') return floorCall(limits)
   if (WAITING_PEERS[name]) return WAITING_PEERS[name](limits)

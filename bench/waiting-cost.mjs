@@ -1,16 +1,21 @@
-// The cost of waiting: 10,000 calls at once that really wait. Time passes whatever they do, so processor time is what tells them apart, and
-// how long after the ideal moment the last of them was served.
+// The cost of waiting: 10,000 calls at once that really wait. Time passes whatever they do, so
+// processor time is what tells them apart, and how long after the ideal moment the last of them was
+// served.
 import { CROWDS, crowdOf, keysOf, WAITERS } from './crowds.mjs'
 import { inTurn } from './rounds.mjs'
 import { waiterCall } from './waiters.mjs'
 
 const WARM_UP_ROUNDS = 2
-/** Longer than two crowds of calls take, so that the first key is not free again before the last has been called. */
+/**
+ * Longer than two crowds of calls take, so that the first key is not free again before the last has
+ * been called.
+ */
 const PERIOD_MS = 2000
 
 /**
- * One key serves 20,000 a second: evenly, or 2,000 at once every 100 ms. Short windows would be late with every one of them, because a timer
- * is: these are long, in favour of those that count by windows. Of many keys each serves one in 2 s and has just done so.
+ * One key serves 20,000 a second: evenly, or 2,000 at once every 100 ms. Short windows would be
+ * late with every one of them, because a timer is: these are long, in favour of those that count by
+ * windows. Of many keys each serves one in 2 s and has just done so.
  */
 const REACHED = {
   'one-key': { rate: { permits: 20, perMs: 1 }, burst: 1, window: { limit: 2000, ms: 100 } },
@@ -21,13 +26,17 @@ const REACHED = {
     spacing: { minTime: PERIOD_MS },
   },
 }
-/** When the last of 10,000 on one key is served at the earliest: evenly, and by windows, whose first serves at once. */
+/**
+ * When the last of 10,000 on one key is served at the earliest: evenly, and by windows, whose first
+ * serves at once.
+ */
 const EVENLY_MS = (WAITERS - 1) / 20
 const BY_WINDOWS_MS = (WAITERS / 2000 - 1) * 100
 
 /**
- * Returns for each contestant, round by round: microseconds of processor time for each waiter, after how long the first was served, and how
- * much later than the ideal moment the last was, and whether all keys were still used up when they were called.
+ * Returns for each contestant, round by round: microseconds of processor time for each waiter,
+ * after how long the first was served, and how much later than the ideal moment the last was, and
+ * whether all keys were still used up when they were called.
  */
 export default async function waitingCost({ crowd: where, contestants, rounds }) {
   const runners = []

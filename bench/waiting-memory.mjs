@@ -1,9 +1,13 @@
-// Memory per waiter: what a process holds more than before, with so many calls waiting, divided by them. Runs with --expose-gc.
+// Memory per waiter: what a process holds more than before, with so many calls waiting, divided by
+// them. Runs with --expose-gc.
 import { CROWDS, keysOf } from './crowds.mjs'
 import { heldBytes } from './memory.mjs'
 import { waiterCall } from './waiters.mjs'
 
-/** No turn comes during the measurement, and the last of 10,000 still waits less than a timer can: 24.8 days. */
+/**
+ * No turn comes during the measurement, and the last of 10,000 still waits less than a timer can:
+ * 24.8 days.
+ */
 const PERIOD_MS = 100_000
 const LIMITS = {
   rate: { permits: 1, perMs: PERIOD_MS },
@@ -14,7 +18,8 @@ const LIMITS = {
 
 /** `settleMs`: how long the calls take to come to rest. */
 export default async function waitingMemory({ crowd: where, contestants: [name], sizes, options, settleMs = 0 }) {
-  // Compiled code and what it learnt are of the program, not of the waiters: others take them on first.
+  // Compiled code and what it learnt are of the program, not of the waiters: others take them on
+  // first.
   const kept = [await waitersOf(name, where, { size: sizes[0], options, settleMs: 0 })]
   const bytesPerWaiter = {}
   for (const size of sizes) {
@@ -27,7 +32,10 @@ export default async function waitingMemory({ crowd: where, contestants: [name],
   return bytesPerWaiter
 }
 
-/** Everything but the waiters is there before: the keys, used up, what is held for them, and the array for the promises. */
+/**
+ * Everything but the waiters is there before: the keys, used up, what is held for them, and the
+ * array for the promises.
+ */
 async function waitersOf(name, where, { size, options, settleMs }) {
   const keys = keysOf(CROWDS[where].keys === 1 ? 1 : size)
   const call = await waiterCall(name, LIMITS, options)

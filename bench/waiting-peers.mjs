@@ -1,9 +1,10 @@
-// The peers that wait. Each is made from limits and gives `call(key)`: a promise that settles when its turn has come.
+// The peers that wait. Each is made from limits and gives `call(key)`: a promise that settles when
+// its turn has come.
 import { behindMap } from './peers.mjs'
 
 /**
- * Each by the call that its documentation shows. Where that takes a job it gets an empty one; where it hands out a permit the caller goes on
- * by itself. Either way the caller awaits one promise.
+ * Each by the call that its documentation shows. Where that takes a job it gets an empty one; where
+ * it hands out a permit the caller goes on by itself. Either way the caller awaits one promise.
  */
 export const WAITING_PEERS = {
   bottleneck: async ({ spacing }) => {

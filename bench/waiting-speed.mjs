@@ -1,4 +1,5 @@
-// Jobs per second through the calls that wait, under limits that are never reached: 10,000 calls at once, until all have settled.
+// Jobs per second through the calls that wait, under limits that are never reached: 10,000 calls at
+// once, until all have settled.
 import { CROWDS, crowdOf, keysOf, WAITERS } from './crowds.mjs'
 import { interleaved } from './rounds.mjs'
 import { SCENARIOS } from './scenarios.mjs'
@@ -17,7 +18,10 @@ export default async function waitingSpeed({ crowd: where, contestants, rounds, 
   return Object.fromEntries(Object.entries(speeds).map(([name, speed]) => [name, perJob(speed)]))
 }
 
-/** A loop as interleaved rounds want it, with a whole crowd for a call. Every key is called once before: see speed.mjs. */
+/**
+ * A loop as interleaved rounds want it, with a whole crowd for a call. Every key is called once
+ * before: see speed.mjs.
+ */
 async function crowdsOf(name, where) {
   const { keys: count, key } = CROWDS[where]
   const keys = keysOf(count)

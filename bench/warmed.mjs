@@ -1,4 +1,5 @@
-// A process in which all six algorithms have run: the code that they share is compiled for all of them, not for the one that is measured.
+// A process in which all six algorithms have run: the code that they share is compiled for all of
+// them, not for the one that is measured.
 import { contestant } from './contestants.mjs'
 import { TRY_ACQUIRE } from './jobs.mjs'
 import { loopOf } from './loop.mjs'
@@ -8,7 +9,9 @@ import { SCENARIOS, trafficOf } from './scenarios.mjs'
 const TURNS = 10
 const CALLS_PER_TURN = 50_000
 
-/** Calls a limiter of each algorithm, as the one that is measured will be called, on 10,000 keys. */
+/**
+ * Calls a limiter of each algorithm, as the one that is measured will be called, on 10,000 keys.
+ */
 export async function warmUpAll(scenario) {
   const { limits } = SCENARIOS[scenario]
   const { key, ...shape } = SCENARIOS['keys-10k']

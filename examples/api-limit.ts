@@ -1,4 +1,5 @@
-// An HTTP API: a token bucket for each user, larger for paying users, and headers that tell a client when to come back.
+// An HTTP API: a token bucket for each user, larger for paying users, and headers that tell a
+// client when to come back.
 import { createLimiter, tokenBucket } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

@@ -1,4 +1,5 @@
-// Six algorithms, all set to ten a second, on the same calls: ten at 0.99 s, ten at 1.01 s, then one every 50 ms.
+// Six algorithms, all set to ten a second, on the same calls: ten at 0.99 s, ten at 1.01 s, then
+// one every 50 ms.
 import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

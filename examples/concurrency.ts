@@ -1,4 +1,5 @@
-// A pool of three database connections for all handlers: the others wait their turn, and give up after a while.
+// A pool of three database connections for all handlers: the others wait their turn, and give up
+// after a while.
 import { concurrency, createLimiter } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

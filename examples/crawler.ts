@@ -1,4 +1,5 @@
-// A crawler and a reader on the same site, limited by address: thirty pages in any minute, or close to it.
+// A crawler and a reader on the same site, limited by address: thirty pages in any minute, or close
+// to it.
 import { createLimiter, slidingWindow } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

@@ -1,4 +1,5 @@
-// Express: one line before the routes. Clients are told what is left and when to come back; the handler sees the decision.
+// Express: one line before the routes. Clients are told what is left and when to come back; the
+// handler sees the decision.
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { createLimiter, gcra } from 'sluice'

@@ -1,4 +1,5 @@
-// Fastify: a plugin for the scope it is registered in. Routes may cost more, have a limit of their own, or go without.
+// Fastify: a plugin for the scope it is registered in. Routes may cost more, have a limit of their
+// own, or go without.
 import fastify from 'fastify'
 import { createLimiter, gcra, slidingLog } from 'sluice'
 import { rateLimit } from 'sluice/fastify'

@@ -1,4 +1,5 @@
-// Handlers from Request to Response: Bun.serve, Deno.serve, Next.js route handlers, Workers. Plans by API key, several limits in one decision.
+// Handlers from Request to Response: Bun.serve, Deno.serve, Next.js route handlers, Workers. Plans
+// by API key, several limits in one decision.
 import { createLimiter, fixedWindow, gcra } from 'sluice'
 import { byHeader, rateLimit, rateLimitOf } from 'sluice/fetch'
 import { fakeClock } from 'sluice/testing'

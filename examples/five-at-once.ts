@@ -1,4 +1,5 @@
-// An API of others that allows five calls at once and a hundred a second: one limiter says when the next may go.
+// An API of others that allows five calls at once and a hundred a second: one limiter says when the
+// next may go.
 import { concurrency, createLimiter, gcra } from 'sluice'
 
 const partner = createLimiter({

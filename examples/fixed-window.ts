@@ -1,4 +1,5 @@
-// Fixed window: a hundred in each second of the clock. Cheap, easy to check by hand, and open at the boundary.
+// Fixed window: a hundred in each second of the clock. Cheap, easy to check by hand, and open at
+// the boundary.
 import { createLimiter, fixedWindow } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

@@ -1,4 +1,5 @@
-// A flash sale: the whole crowd in one second. The shop lets in what it can serve, and each buyer counts once in a while.
+// A flash sale: the whole crowd in one second. The shop lets in what it can serve, and each buyer
+// counts once in a while.
 import { createLimiter, slidingLog, tokenBucket } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

@@ -1,4 +1,5 @@
-// A rate that follows the load: full while the event loop is quick, lower the later its timers fire, and never in leaps.
+// A rate that follows the load: full while the event loop is quick, lower the later its timers
+// fire, and never in leaps.
 import { createLimiter, gcra } from 'sluice'
 import { followLoad } from 'sluice/load'
 import { fakeClock } from 'sluice/testing'

@@ -1,4 +1,5 @@
-// A gateway: what one user may do, what one tenant may do, and what the backend can bear, decided as one, all or nothing.
+// A gateway: what one user may do, what one tenant may do, and what the backend can bear, decided
+// as one, all or nothing.
 import { createLimiter, gcra, slidingWindow } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

@@ -1,4 +1,5 @@
-// GCRA: one permit a second, two at once after a rest. The whole state of a key is one moment in time.
+// GCRA: one permit a second, two at once after a rest. The whole state of a key is one moment in
+// time.
 import { createLimiter, gcra } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

@@ -1,4 +1,5 @@
-// GraphQL: a query costs what it may fetch, not one request. The cost is found from the query before anything runs.
+// GraphQL: a query costs what it may fetch, not one request. The cost is found from the query
+// before anything runs.
 import { buildSchema, graphql, parse, visit } from 'graphql'
 import { createLimiter, tokenBucket } from 'sluice'
 import { byHeader, rateLimit } from 'sluice/fetch'

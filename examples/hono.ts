@@ -1,4 +1,5 @@
-// Hono: the same on Node, Bun, Deno and Workers. Here behind one proxy, which appends the address of its client.
+// Hono: the same on Node, Bun, Deno and Workers. Here behind one proxy, which appends the address
+// of its client.
 import { Hono } from 'hono'
 import { createLimiter, tokenBucket } from 'sluice'
 import { byIp, type RateLimitVariables, rateLimit } from 'sluice/hono'

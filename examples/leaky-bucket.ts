@@ -1,4 +1,5 @@
-// Leaky bucket: a queue of three that drains at one a second. Callers that wait out `delayMs` leave it evenly spaced.
+// Leaky bucket: a queue of three that drains at one a second. Callers that wait out `delayMs` leave
+// it evenly spaced.
 import { createLimiter, leakyBucket } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

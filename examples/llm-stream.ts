@@ -1,5 +1,6 @@
-// An answer of a language model as a stream, behind a limit of requests and of tokens. The estimate is made from the prompt; the usage that the provider
-// reports at the end of its stream settles it; a client that hangs up is charged for what was streamed until then.
+// An answer of a language model as a stream, behind a limit of requests and of tokens. The estimate
+// is made from the prompt; the usage that the provider reports at the end of its stream settles it;
+// a client that hangs up is charged for what was streamed until then.
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,8 +9,8 @@ import { rateLimit } from 'sluice/node'
 import { fakeClock } from 'sluice/testing'
 
 /**
- * Stands for the provider: server-sent events, one for each token, and at the end what was used. A long story goes on until the client
- * leaves.
+ * Stands for the provider: server-sent events, one for each token, and at the end what was used. A
+ * long story goes on until the client leaves.
  */
 const provider = await listening(async (request, response) => {
   const prompt = new URL(request.url ?? '', 'http://provider').searchParams.get('prompt') ?? ''

@@ -1,5 +1,5 @@
-// A model behind a quota of requests and of tokens per minute, decided as one. The cost of an answer is estimated before, and corrected
-// after.
+// A model behind a quota of requests and of tokens per minute, decided as one. The cost of an
+// answer is estimated before, and corrected after.
 import { createLimiter, tokenBucket } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 
@@ -19,7 +19,8 @@ async function ask(user: string, prompt: string, maxTokens: number): Promise<str
   const decision = limiter.consume(user, { requests: 1, tokens: estimate })
   if (!decision.allowed) return `${decision.outcome} by ${decision.policy}: ${decision.retryAfterMs} ms`
   const { text, usedTokens } = await model(prompt)
-  // Tokens of an estimate that was too high are given back. An answer that got longer is charged the rest, also beyond the quota.
+  // Tokens of an estimate that was too high are given back. An answer that got longer is charged
+  // the rest, also beyond the quota.
   decision.settle({ requests: 1, tokens: usedTokens })
   return `${text}: ${limiter.peek(user, 0).parts.tokens.remaining} tokens left`
 }

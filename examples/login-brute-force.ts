@@ -1,4 +1,5 @@
-// Guessing passwords: five wrong ones in fifteen minutes for an account, twenty for an address. A right one is given back.
+// Guessing passwords: five wrong ones in fifteen minutes for an account, twenty for an address. A
+// right one is given back.
 import { createLimiter, slidingLog } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

@@ -1,5 +1,5 @@
-// Sending mail or text messages: the provider takes two a second, evenly spaced. Callers that `acquire` from a leaky bucket go on at its
-// pace.
+// Sending mail or text messages: the provider takes two a second, evenly spaced. Callers that
+// `acquire` from a leaky bucket go on at its pace.
 import { createLimiter, leakyBucket } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

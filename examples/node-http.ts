@@ -1,4 +1,5 @@
-// node:http without a framework: an even pace for a slow backend. Requests wait for their turn, up to a second, instead of being refused.
+// node:http without a framework: an even pace for a slow backend. Requests wait for their turn, up
+// to a second, instead of being refused.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createLimiter, leakyBucket } from 'sluice'

@@ -1,4 +1,5 @@
-// One report for each tenant at a time: who asks again meanwhile is told so at once, and other tenants are not held up.
+// One report for each tenant at a time: who asks again meanwhile is told so at once, and other
+// tenants are not held up.
 import { concurrency, createLimiter } from 'sluice'
 
 const reports = createLimiter(concurrency({ max: 1 }))

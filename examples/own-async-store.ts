@@ -1,7 +1,8 @@
 /**
- * A store of your own that answers later: states as bytes in a table that is far away. Put a database in its place, and make `apply` one transaction.
- * The driver decides batches. `asyncStore` does the rest, as for Redis: it gathers the decisions of one turn of the event loop, repeats refusals
- * that still hold without asking, and sees to timeouts, circuit breaker and fallbacks.
+ * A store of your own that answers later: states as bytes in a table that is far away. Put a
+ * database in its place, and make `apply` one transaction. The driver decides batches. `asyncStore`
+ * does the rest, as for Redis: it gathers the decisions of one turn of the event loop, repeats
+ * refusals that still hold without asking, and sees to timeouts, circuit breaker and fallbacks.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createLimiter, fixedWindow, gcra } from 'sluice'
@@ -77,7 +78,8 @@ const { allowed, degraded } = await limiter.consume('joe')
 console.log(`the store is ${limiter.health().state}: allowed ${allowed}, by the fallback: ${degraded}`)
 limiter.close()
 
-// The cases that every store must pass, for your own tests: each resolves, or rejects with what was wrong.
+// The cases that every store must pass, for your own tests: each resolves, or rejects with what was
+// wrong.
 const cases = storeCases(() => asyncStore(new TableDriver(new Database())))
 const results = await Promise.allSettled(cases.map(([, run]) => run()))
 const failed = cases.filter((_, k) => results[k]?.status === 'rejected').map(([name]) => name)

@@ -1,6 +1,7 @@
 /**
- * A store of your own: states as bytes in a Map. Put a file, LevelDB or SQLite in its place, and make `apply` one transaction.
- * `decide` does the rest: every algorithm, several limits at once, reservations, refunds, changed numbers.
+ * A store of your own: states as bytes in a Map. Put a file, LevelDB or SQLite in its place, and
+ * make `apply` one transaction. `decide` does the rest: every algorithm, several limits at once,
+ * reservations, refunds, changed numbers.
  */
 import { createLimiter, fixedWindow, tokenBucket } from 'sluice'
 import { decide, load, type OpenStates, type Part, readState, type Scope, type Step, type SyncStore, writeState } from 'sluice/store'
@@ -49,7 +50,8 @@ const limiter = createLimiter(
 )
 console.log([1, 2, 3, 4].map(() => limiter.tryAcquire('user:42')).join(' '))
 
-// The cases that every store must pass, for your own tests: each resolves, or rejects with what was wrong.
+// The cases that every store must pass, for your own tests: each resolves, or rejects with what was
+// wrong.
 const cases = storeCases(() => new BytesStore())
 const results = await Promise.allSettled(cases.map(([, run]) => run()))
 const failed = cases.filter((_, k) => results[k]?.status === 'rejected').map(([name]) => name)

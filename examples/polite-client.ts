@@ -1,4 +1,5 @@
-// Calling a service that has limits of its own: a fetch that keeps a pace, and stays away as long as it is told to.
+// Calling a service that has limits of its own: a fetch that keeps a pace, and stays away as long
+// as it is told to.
 import { gcra } from 'sluice'
 import { limitedFetch, parseRateLimit } from 'sluice/client'
 import { fakeClock } from 'sluice/testing'

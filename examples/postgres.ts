@@ -1,6 +1,7 @@
 /**
- * One limit for several processes, in a Postgres: no Redis is needed. Two limiters with a pool each stand for two processes here.
- * `DATABASE_URL` says where the database is; `migrate: true` makes the table. In production run what `sluice migrate --postgres` prints.
+ * One limit for several processes, in a Postgres: no Redis is needed. Two limiters with a pool each
+ * stand for two processes here. `DATABASE_URL` says where the database is; `migrate: true` makes
+ * the table. In production run what `sluice migrate --postgres` prints.
  */
 import pg from 'pg'
 import { createLimiter, fixedWindow, gcra } from 'sluice'

@@ -1,4 +1,5 @@
-// When Redis goes away: what callers are told under each failure policy, and how it comes back. A store that fails on purpose stands in for Redis.
+// When Redis goes away: what callers are told under each failure policy, and how it comes back. A
+// store that fails on purpose stands in for Redis.
 import { type AsyncStore, type Clock, createLimiter, type FailurePolicy, gcra, memoryStore } from 'sluice'
 import { asyncStore } from 'sluice/store'
 import { fakeClock } from 'sluice/testing'

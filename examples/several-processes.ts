@@ -1,6 +1,6 @@
 /**
- * One limit for all processes of a machine, in a file: node:cluster, PM2, Electron, command lines. There is no server,
- * and the file outlives a restart.
+ * One limit for all processes of a machine, in a file: node:cluster, PM2, Electron, command lines.
+ * There is no server, and the file outlives a restart.
  */
 import cluster from 'node:cluster'
 import { once } from 'node:events'

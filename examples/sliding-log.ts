@@ -1,4 +1,5 @@
-// Sliding log: never more than three in any second, wherever one looks, because every admission is remembered.
+// Sliding log: never more than three in any second, wherever one looks, because every admission is
+// remembered.
 import { createLimiter, slidingLog } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

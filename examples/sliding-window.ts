@@ -1,4 +1,5 @@
-// Sliding window: ten a second, counted in two slots of half a second. The oldest slot counts by the part still in the window.
+// Sliding window: ten a second, counted in two slots of half a second. The oldest slot counts by
+// the part still in the window.
 import { createLimiter, slidingWindow } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

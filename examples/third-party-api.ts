@@ -1,4 +1,5 @@
-// Calling an API that has a quota of its own: five a second and a thousand a day. Wait for your turn instead of being told off.
+// Calling an API that has a quota of its own: five a second and a thousand a day. Wait for your
+// turn instead of being told off.
 import { createLimiter, fixedWindow, gcra, WaitError } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

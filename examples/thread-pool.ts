@@ -1,4 +1,5 @@
-// A pool of threads (piscina) that call one third party, which bears 100 calls a second from all of them together.
+// A pool of threads (piscina) that call one third party, which bears 100 calls a second from all of
+// them together.
 import { isMainThread } from 'node:worker_threads'
 import { Piscina, workerData } from 'piscina'
 import { acquireSync, createLimiter, gcra } from 'sluice'
@@ -6,13 +7,17 @@ import { sharedStore } from 'sluice/shared'
 
 const limits = gcra({ rate: '100/s', burst: 1 })
 
-/** A task of the pool. A pooled thread does one task at a time and may block: it stands still until its turn has come. */
+/**
+ * A task of the pool. A pooled thread does one task at a time and may block: it stands still until
+ * its turn has come.
+ */
 export default function callThem(): number {
   const { atMs, delayMs } = acquireSync(limiter, 'third party')
   return atMs + delayMs
 }
 
-// Piscina has a workerData of its own; that of node:worker_threads is something else in its threads.
+// Piscina has a workerData of its own; that of node:worker_threads is something else in its
+// threads.
 const store = sharedStore(isMainThread ? { maxKeys: 10, limits } : workerData)
 const limiter = createLimiter(limits, { name: 'calls', store })
 

@@ -1,4 +1,5 @@
-// Token bucket: ten tokens at most, five come back each second. Quiet times are saved up, then spent at once.
+// Token bucket: ten tokens at most, five come back each second. Quiet times are saved up, then
+// spent at once.
 import { createLimiter, tokenBucket } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

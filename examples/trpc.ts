@@ -1,4 +1,5 @@
-// tRPC: a middleware for procedures. Reading is cheap, writing is dear, and both count for the same user.
+// tRPC: a middleware for procedures. Reading is cheap, writing is dear, and both count for the same
+// user.
 import { initTRPC, TRPCError } from '@trpc/server'
 import { createLimiter, gcra } from 'sluice'
 import { fakeClock } from 'sluice/testing'

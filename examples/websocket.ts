@@ -1,4 +1,5 @@
-// WebSocket messages: each connection may talk so fast, and all connections of a user together so much. A client that goes on is cut off.
+// WebSocket messages: each connection may talk so fast, and all connections of a user together so
+// much. A client that goes on is cut off.
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createLimiter, gcra } from 'sluice'

@@ -1,4 +1,5 @@
-// One limit for a server of several threads: each thread listens on a port of its own, behind a load balancer, and all of them have one budget.
+// One limit for a server of several threads: each thread listens on a port of its own, behind a
+// load balancer, and all of them have one budget.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

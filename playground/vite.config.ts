@@ -1,8 +1,9 @@
 import { defineConfig, type Plugin } from 'vite'
 
 /**
- * Browsers load modules, and whatever is asked for across origins, from no file: opened as one, the page would stay empty. All is one script, which
- * imports and exports nothing, so a plain one does as well; in a function, so that its names are its own.
+ * Browsers load modules, and whatever is asked for across origins, from no file: opened as one, the
+ * page would stay empty. All is one script, which imports and exports nothing, so a plain one does
+ * as well; in a function, so that its names are its own.
  */
 const plainScript: Plugin = {
   name: 'plain-script',
@@ -24,7 +25,8 @@ export default defineConfig({
     outDir: 'dist',
     emptyOutDir: true,
     target: 'es2022',
-    // An inlined file would be a data: address, which the content-security-policy refuses for all but pictures.
+    // An inlined file would be a data: address, which the content-security-policy refuses for all
+    // but pictures.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },

@@ -1,5 +1,6 @@
-// The survivors, each with a proof that no input of the domain can tell it from the code. `npm run proof` fails if a survivor has none here,
-// and if one that is here was killed or is no longer a mutant.
+// The survivors, each with a proof that no input of the domain can tell it from the code.
+// `npm run proof` fails if a survivor has none here, and if one that is here was killed or is no
+// longer a mutant.
 import { PROOFS } from './proofs.mjs'
 
 /** Each claim covers one mutant, or one kind of change everywhere in a file. */
@@ -25,7 +26,10 @@ export function proofOf(mutant) {
   return CLAIMS.find(({ covers }) => covers(mutant))?.proof
 }
 
-/** Mutants that occur everywhere are proved by the value of a constant: the quick tests alone judge them, because there are many. */
+/**
+ * Mutants that occur everywhere are proved by the value of a constant: the quick tests alone judge
+ * them, because there are many.
+ */
 export function isObvious(mutant) {
   return CLAIMS.some((claim) => claim.isObvious && claim.covers(mutant))
 }

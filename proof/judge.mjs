@@ -1,5 +1,5 @@
-// A process that judges mutants, one after the other: bundles tests with one source replaced, runs them, and tells how it went.
-// Its parent kills it when it takes too long.
+// A process that judges mutants, one after the other: bundles tests with one source replaced, runs
+// them, and tells how it went. Its parent kills it when it takes too long.
 import fs from 'node:fs'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
@@ -19,12 +19,16 @@ await client.connect()
 
 console.log = () => undefined
 console.info = () => undefined
-// An error outside of a test does not count against a mutant: it may come late, from the one before.
+// An error outside of a test does not count against a mutant: it may come late, from the one
+// before.
 for (const event of ['unhandledRejection', 'uncaughtException']) process.on(event, () => undefined)
 process.on('message', async (job) => process.send(await judge(job)))
 process.send({ ready: true })
 
-/** `job`: { file, text, path, only, traces }: `text` replaces the file, `path` is the test, `only` what the names of its tests must match. */
+/**
+ * `job`: { file, text, path, only, traces }: `text` replaces the file, `path` is the test, `only`
+ * what the names of its tests must match.
+ */
 async function judge({ file, text, path, only, traces }) {
   process.env.SLUICE_TRACES = `${traces}`
   process.env.SLUICE_SEED = `${SEED}`
@@ -42,7 +46,10 @@ async function judge({ file, text, path, only, traces }) {
   return { status: (await loads(file, text, failure)) ? 'killed' : 'did not compile', ...failure }
 }
 
-/** Whether the replaced source can be loaded at all: what cannot is told apart from what a test has noticed. */
+/**
+ * Whether the replaced source can be loaded at all: what cannot is told apart from what a test has
+ * noticed.
+ */
 async function loads(file, text, { message }) {
   if (file === undefined || file.endsWith('.lua')) return !message.includes('Error compiling script')
   try {
@@ -87,7 +94,10 @@ function replacing(path, file, text) {
   }
 }
 
-/** The embedded sources with that of one file replaced: each stands there as a whole, by a name or as a module. */
+/**
+ * The embedded sources with that of one file replaced: each stands there as a whole, by a name or
+ * as a module.
+ */
 function embedded(file, text) {
   const escaped = (source) => source.replace(/[`\\]|\$(?=\{)/g, '\\$&')
   const before = fs.readFileSync(`${root}/${GENERATED}`, 'utf8')

@@ -1,14 +1,17 @@
 // A mutant, whatever its language.
 
-/** A constant becomes its successor, or where a double has none what is before it; 1 also becomes 0. */
+/**
+ * A constant becomes its successor, or where a double has none what is before it; 1 also becomes 0.
+ */
 export function otherNumbers(value) {
   if (value === 1) return [2, 0]
   return [value < 2 ** 53 ? value + 1 : value - 1]
 }
 
 /**
- * Mutants from changes { start, end, replacement, scope }. A mutant is known by its file, its function, and its line before and after the
- * change, not by its place: so a proof about it stays valid when something else in the file changes.
+ * Mutants from changes { start, end, replacement, scope }. A mutant is known by its file, its
+ * function, and its line before and after the change, not by its place: so a proof about it stays
+ * valid when something else in the file changes.
  */
 export function mutantsOf(file, text, changes) {
   const seen = new Map()

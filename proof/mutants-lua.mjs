@@ -1,4 +1,5 @@
-// Every mutant of a Lua source: one operator or constant changed. Strings and comments are left alone.
+// Every mutant of a Lua source: one operator or constant changed. Strings and comments are left
+// alone.
 import { mutantsOf, otherNumbers } from './mutant.mjs'
 
 const OTHER_TOKENS = {
@@ -36,7 +37,10 @@ export function mutantsOfLua(file, text) {
   return mutantsOf(file, text, changes)
 }
 
-/** Tokens { kind, value, start, end, scope }; the scope is the function whose definition begins in the first column. */
+/**
+ * Tokens { kind, value, start, end, scope }; the scope is the function whose definition begins in
+ * the first column.
+ */
 function tokensOf(text) {
   const tokens = []
   let scope = ''

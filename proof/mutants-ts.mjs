@@ -1,8 +1,12 @@
-// Every mutant of a TypeScript source: one operator or constant changed. Types, strings and error texts are left alone.
+// Every mutant of a TypeScript source: one operator or constant changed. Types, strings and error
+// texts are left alone.
 import { parseAst } from 'rolldown/parseAst'
 import { mutantsOf, otherNumbers } from './mutant.mjs'
 
-/** By operator: what it is flipped to. A comparison moves by its boundary, and turns into its negation. */
+/**
+ * By operator: what it is flipped to. A comparison moves by its boundary, and turns into its
+ * negation.
+ */
 const OTHER_OPERATORS = {
   '<': ['<=', '>='],
   '<=': ['<', '>'],

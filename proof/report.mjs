@@ -1,4 +1,5 @@
-// The report: what became of the mutants of each file, and for each survivor the proof that it is equivalent.
+// The report: what became of the mutants of each file, and for each survivor the proof that it is
+// equivalent.
 import { proofOf } from './equivalent.mjs'
 import { SEED } from './suites.mjs'
 

@@ -1,4 +1,5 @@
-// What mutants are made from: the TypeScript of the algorithms, and the Lua that is written by hand.
+// What mutants are made from: the TypeScript of the algorithms, and the Lua that is written by
+// hand.
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { mutantsOfLua } from './mutants-lua.mjs'

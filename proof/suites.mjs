@@ -1,7 +1,9 @@
-// Which tests judge the mutants of a file: a few that are quick and kill most, then more for those that survive, then long ones.
+// Which tests judge the mutants of a file: a few that are quick and kill most, then more for those
+// that survive, then long ones.
 //
-// Mutants of TypeScript are judged by tests of TypeScript alone: the Lua in Redis is generated from it beforehand, and stays what it is. Those of
-// the Lua that is written by hand are judged in the real Redis.
+// Mutants of TypeScript are judged by tests of TypeScript alone: the Lua in Redis is generated from
+// it beforehand, and stays what it is. Those of the Lua that is written by hand are judged in the
+// real Redis.
 import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
 
@@ -24,7 +26,10 @@ export const LUA_SOURCES = [
   'scripts/lua/prelude.lua',
 ]
 
-/** By algorithm: its folder, what the names of its tests contain, and which of the shared suites it is in. */
+/**
+ * By algorithm: its folder, what the names of its tests contain, and which of the shared suites it
+ * is in.
+ */
 const KINDS = {
   gcra: { folder: 'gcra', names: 'gcra', family: '' },
   tokenBucket: { folder: 'token-bucket', names: '(token ?bucket|tokenBucket)', family: '' },
@@ -34,7 +39,10 @@ const KINDS = {
   slidingLog: { folder: 'sliding-log', names: 'slidingLog', family: '-windows' },
 }
 
-/** By source: the algorithms that show what it does. For the source of an algorithm it is that one, and for any other all of them. */
+/**
+ * By source: the algorithms that show what it does. For the source of an algorithm it is that one,
+ * and for any other all of them.
+ */
 const SHOWN_BY = {
   arithmetic: ['gcra', 'slidingWindow'],
   level: ['gcra', 'tokenBucket', 'leakyBucket'],
@@ -53,7 +61,10 @@ const SHOWN_BY_PERMITS = ['decide', 'codec', 'formats']
 /** Sources that nothing but bytes shows. */
 const OF_BYTES = ['codec', 'formats']
 
-/** The stores in this process. SQLite and PostgreSQL decide by the same functions, and have to be installed. */
+/**
+ * The stores in this process. SQLite and PostgreSQL decide by the same functions, and have to be
+ * installed.
+ */
 const IN_PROCESS = '^(?!.*(redis|postgres|sqlite))'
 const IN_REDIS = '^(?!.*(memory|postgres|sqlite))'
 
@@ -146,7 +157,10 @@ function kindsShowing(name) {
   return (SHOWN_BY[name] ?? (own.length > 0 ? own : Object.keys(KINDS))).map((kind) => KINDS[kind])
 }
 
-/** Whether the tests of a TypeScript source run the algorithm in this folder, so that a verdict may change with it. */
+/**
+ * Whether the tests of a TypeScript source run the algorithm in this folder, so that a verdict may
+ * change with it.
+ */
 export function isShownBy(file, folder) {
   const [name] = basename(file).split('.')
   if (folder === 'concurrency') return name === folder || SHOWN_BY_PERMITS.includes(name)
@@ -212,7 +226,9 @@ const mixtures = ({ names }) => ({ path: 'test/model/changed-numbers.test.ts', o
 const settled = ({ names }) => ({ path: 'test/model/settle.test.ts', only: `^${names} ` })
 const lives = ({ names }) => ({ path: 'test/model/lives.test.ts', only: `^${names}:` })
 
-/** The tests of what stores agree on, whose names contain the algorithm's and `what`, in any order. */
+/**
+ * The tests of what stores agree on, whose names contain the algorithm's and `what`, in any order.
+ */
 function agreement({ family, names }, what) {
   return { path: `test/model/stores-agree${family}.test.ts`, only: `^(?=.*${names})(?=.*${what})` }
 }

@@ -1,5 +1,5 @@
-// The part of vitest's API that the tests use, run in this process: starting vitest anew for each of thousands of mutants would take hours.
-// `expect` and `vi` are vitest's own.
+// The part of vitest's API that the tests use, run in this process: starting vitest anew for each
+// of thousands of mutants would take hours. `expect` and `vi` are vitest's own.
 import { inspect } from 'node:util'
 import { expect, vi } from 'vitest'
 

@@ -1,5 +1,5 @@
-// The verdicts of earlier runs, so that a run that was stopped goes on where it was, and one after a new test judges only the survivors
-// anew.
+// The verdicts of earlier runs, so that a run that was stopped goes on where it was, and one after
+// a new test judges only the survivors anew.
 import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -14,7 +14,10 @@ export class Verdicts {
   #hashes = new Map()
   #known = new Map()
 
-  /** `path` is where verdicts are kept, `root` the copy that is judged, and `sources` the files that mutants are made from. */
+  /**
+   * `path` is where verdicts are kept, `root` the copy that is judged, and `sources` the files that
+   * mutants are made from.
+   */
   constructor(path, root, sources) {
     this.#path = path
     this.#root = root
@@ -75,8 +78,9 @@ export class Verdicts {
 }
 
 /**
- * Whether what becomes of a mutant of `file` may change with `source`. TypeScript is judged by itself, and by the algorithms that show it alone; Lua is
- * compared with all of them. Without a file: the code as it is, which everything concerns.
+ * Whether what becomes of a mutant of `file` may change with `source`. TypeScript is judged by
+ * itself, and by the algorithms that show it alone; Lua is compared with all of them. Without a
+ * file: the code as it is, which everything concerns.
  */
 function concerns(source, file = '.lua') {
   if (file.endsWith('.lua')) return true

@@ -12,7 +12,10 @@ const MEMORY_MB = 1_024
 const POLL_MS = 100
 /** The unit of /proc. */
 const TICK_MS = 10
-/** A job that does not compute so much within so long waits for something that never comes: no test waits for as long. */
+/**
+ * A job that does not compute so much within so long waits for something that never comes: no test
+ * waits for as long.
+ */
 const ACTIVE_MS = 50
 const MOST_IDLE_MS = 8_000
 
@@ -32,7 +35,9 @@ export class Worker {
     })
   }
 
-  /** Runs a job (see judge.mjs) and answers { status, test, message, ms }: how long it has computed. */
+  /**
+   * Runs a job (see judge.mjs) and answers { status, test, message, ms }: how long it has computed.
+   */
   async judge(job, limitMs) {
     this.#judge ??= await this.#start()
     const answer = await answerOf(this.#judge, this.#redis.server, job, limitMs)
@@ -58,7 +63,10 @@ export class Worker {
   }
 }
 
-/** Others may use the machine too, so that the time that judge and Redis have computed is what counts. One that computes nothing any more waits for ever. */
+/**
+ * Others may use the machine too, so that the time that judge and Redis have computed is what
+ * counts. One that computes nothing any more waits for ever.
+ */
 function answerOf(judge, redis, job, limitMs) {
   const computedMs = () => processMs(judge.pid) + processMs(redis.pid) || performance.now()
   const beforeMs = computedMs()

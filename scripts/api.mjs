@@ -1,8 +1,9 @@
-// `npm run api`: writes docs/reference/api.txt, the public surface of the package as its declarations in dist/ say it. A test compares.
+// `npm run api`: writes docs/reference/api.txt, the public surface of the package as its
+// declarations in dist/ say it. A test compares.
 //
-// Each path of `exports` with what it declares, without comments. An export that an earlier path has, too, is only named. At the end stand
-// the types that no
-// path exports and that others name: a change to one of them is a change for users too. Files are not named, so that they can be moved.
+// Each path of `exports` with what it declares, without comments. An export that an earlier path
+// has, too, is only named. At the end stand the types that no path exports and that others name: a
+// change to one of them is a change for users too. Files are not named, so that they can be moved.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -29,10 +30,15 @@ export function report() {
 const HEAD = `The public interface of the package, by \`npm run api\` from the built declarations. Do not edit: change the code, run
 \`npm run build && npm run api\`, and commit this file with it.`
 
-/** A class that is exported as a type only cannot be made by users, so it is not the same as the class. */
+/**
+ * A class that is exported as a type only cannot be made by users, so it is not the same as the
+ * class.
+ */
 const idOf = ({ file, name, typeOnly }) => `${file} ${name}${typeOnly ? ' as a type' : ''}`
 
-/** A module of declarations: what it declares, where its other names come from, and what it exports. */
+/**
+ * A module of declarations: what it declares, where its other names come from, and what it exports.
+ */
 function moduleAt(modules, file) {
   const known = modules.get(file)
   if (known !== undefined) return known
@@ -166,7 +172,10 @@ function visit(node, see) {
   }
 }
 
-/** What a path exports: by name what an earlier one has too, and the rest as it is declared, in the order of their names. */
+/**
+ * What a path exports: by name what an earlier one has too, and the rest as it is declared, in the
+ * order of their names.
+ */
 function sectionOf(modules, shown, { name: path, file, exported }) {
   const sorted = [...exported].sort(([a], [b]) => (a < b ? -1 : 1))
   const known = sorted.filter(([, origin]) => shown.has(idOf(origin)))

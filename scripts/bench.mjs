@@ -1,9 +1,14 @@
-// `npm run bench`, `bench:redis`, `bench:databases`, `bench:shared`, `bench:concurrency`, `bench:against`, `bench:http`, `bench:overload`, `bench:server`, `bench:page`: installs, builds, and measures Sluice beside its peers.
-// Arguments go to the bench: `npm run bench -- --quick`. `npm run bench:check` runs a little of each one, to see that they work, and writes no results.
+// `npm run bench`, `bench:redis`, `bench:databases`, `bench:shared`, `bench:concurrency`,
+// `bench:against`, `bench:http`, `bench:overload`, `bench:server`, `bench:page`: installs, builds,
+// and measures Sluice beside its peers. Arguments go to the bench: `npm run bench -- --quick`.
+// `npm run bench:check` runs a little of each one, to see that they work, and writes no results.
 import { ensureChromium, ensurePostgres, ensureRedis } from './packages.mjs'
 import { installFolder, installPackages, run, step } from './run.mjs'
 
-/** Of each its file; what `check` gives it; and, of those that measure more than the library, what else is installed and built. */
+/**
+ * Of each its file; what `check` gives it; and, of those that measure more than the library, what
+ * else is installed and built.
+ */
 const BENCHES = {
   process: { file: 'bench/run.mjs', check: ['--quick', '--sample'] },
   redis: { file: 'bench/redis/run.mjs', check: ['--quick', '--sample'] },

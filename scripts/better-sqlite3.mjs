@@ -1,4 +1,5 @@
-// Builds better-sqlite3, which is C++, for the Node that runs the tests. Where GitHub can be reached, the built file is downloaded instead.
+// Builds better-sqlite3, which is C++, for the Node that runs the tests. Where GitHub can be
+// reached, the built file is downloaded instead.
 import { join } from 'node:path'
 import { ensureCompiler } from './packages.mjs'
 import { fail, root, step, succeeds } from './run.mjs'

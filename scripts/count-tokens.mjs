@@ -1,5 +1,5 @@
-// `node scripts/count-tokens.mjs [commit]`: how many tokens src has, by folder, without comments, tests and generated files. A commit before it, or
-// what lies here.
+// `node scripts/count-tokens.mjs [commit]`: how many tokens src has, by folder, without comments,
+// tests and generated files. A commit before it, or what lies here.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 

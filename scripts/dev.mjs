@@ -1,4 +1,5 @@
-// `npm run dev`: the service with its page, built and started again whenever a source changes. Arguments go to `sluice serve`.
+// `npm run dev`: the service with its page, built and started again whenever a source changes.
+// Arguments go to `sluice serve`.
 import { spawn, spawnSync } from 'node:child_process'
 import { watch } from 'node:fs'
 import { installFolder, installPackages, root, step } from './run.mjs'
@@ -30,7 +31,9 @@ function onChange(folder, file) {
   timer = setTimeout(renew, SETTLE_MS)
 }
 
-/** Builds what has changed. If that fails, the old service goes on, and what is wrong stands above. */
+/**
+ * Builds what has changed. If that fails, the old service goes on, and what is wrong stands above.
+ */
 function renew() {
   const builds = BUILDS.filter(({ folders }) => folders.some((folder) => changed.has(folder)))
   changed.clear()

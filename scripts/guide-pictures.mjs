@@ -1,4 +1,5 @@
-// Draws the pictures of docs/guides that come from simulated runs: `node scripts/guide-pictures.mjs`. The drawing is TypeScript of the page.
+// Draws the pictures of docs/guides that come from simulated runs:
+// `node scripts/guide-pictures.mjs`. The drawing is TypeScript of the page.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

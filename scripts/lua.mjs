@@ -1,4 +1,5 @@
-// `npm run lua`: the script that Redis runs, composed from its parts, so that the line number of an error leads somewhere.
+// `npm run lua`: the script that Redis runs, composed from its parts, so that the line number of an
+// error leads somewhere.
 //
 //   npm run lua                  writes it to tmp/lua/sluice.lua
 //   npm run lua -- '<an error>'  prints the place that an error of Redis names
@@ -20,7 +21,10 @@ export async function composedScript() {
   return { text, sha1: createHash('sha1').update(text).digest('hex') }
 }
 
-/** The place that a message of Redis names, or undefined if it names none: it has the script's name and a line of it. */
+/**
+ * The place that a message of Redis names, or undefined if it names none: it has the script's name
+ * and a line of it.
+ */
 export function placeOf(script, message) {
   const line = Number(/user_script:(\d+)/.exec(message)?.[1])
   if (!message.includes(script.sha1) || !(line >= 1)) return undefined
@@ -28,7 +32,10 @@ export function placeOf(script, message) {
   return { line, text: lines[line - 1], source: sourceOf(lines, line) }
 }
 
-/** Where a line was written: the same line in a file, or else the file with the function whose heading stands above it. */
+/**
+ * Where a line was written: the same line in a file, or else the file with the function whose
+ * heading stands above it.
+ */
 function sourceOf(lines, line) {
   const same = Object.values(luaSources()).flatMap((path) => placesIn(path, lines[line - 1]))
   if (same.length === 1) return same[0]

@@ -1,4 +1,5 @@
-// Makes sure that the programs which the tests need are there: installs them with the system's package manager where they are missing.
+// Makes sure that the programs which the tests need are there: installs them with the system's
+// package manager where they are missing.
 import { existsSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { fakeTimeLibrary, postgresProgram } from './postgres-server.mjs'
@@ -19,7 +20,10 @@ export function ensurePgbouncer() {
   ensure({ name: 'pgbouncer', wanted: 'pgbouncer', brew: ['pgbouncer'], isThere: () => postgresProgram('pgbouncer') !== undefined })
 }
 
-/** For a PostgreSQL whose clock is set back. Where there is no apt-get, the test that needs it says so and is left out. */
+/**
+ * For a PostgreSQL whose clock is set back. Where there is no apt-get, the test that needs it says
+ * so and is left out.
+ */
 export function ensureFakeTime() {
   if (fakeTimeLibrary() !== undefined || !succeeds('apt-get', ['--version'])) return
   step('installing libfaketime')
@@ -35,7 +39,10 @@ const CHROMIUMS = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
 
-/** Where there is a Chromium that starts, or undefined: some systems have a script of that name that only says where to get one. */
+/**
+ * Where there is a Chromium that starts, or undefined: some systems have a script of that name that
+ * only says where to get one.
+ */
 export function chromiumPath() {
   const folders = (process.env.PATH ?? '').split(':')
   const places = CHROMIUMS.flatMap((name) => (isAbsolute(name) ? [name] : folders.map((folder) => join(folder, name))))
@@ -65,7 +72,10 @@ function ensure({ name, wanted, brew, isThere, proof = `${name} --version` }) {
   )
 }
 
-/** Valkey is tested too where the system's packages have it. It is not in all of them, so it is not required. */
+/**
+ * Valkey is tested too where the system's packages have it. It is not in all of them, so it is not
+ * required.
+ */
 export function tryValkey() {
   if (succeeds('valkey-server', ['--version']) || !succeeds('apt-cache', ['show', 'valkey-server'])) return
   step('installing valkey-server')

@@ -1,4 +1,5 @@
-// Real servers of our own on free ports, for tests and benches: PostgreSQL in a temporary folder, a standby, and pgbouncer.
+// Real servers of our own on free ports, for tests and benches: PostgreSQL in a temporary folder, a
+// standby, and pgbouncer.
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -7,7 +8,10 @@ import { join } from 'node:path'
 
 const HOST = '127.0.0.1'
 export const USER = 'postgres'
-/** Debian keeps the programs of each version in a folder of its own, and pgbouncer beside root's; Homebrew has folders for old versions. */
+/**
+ * Debian keeps the programs of each version in a folder of its own, and pgbouncer beside root's;
+ * Homebrew has folders for old versions.
+ */
 function programFolders() {
   return [
     ...versionsIn('/usr/lib/postgresql').map((version) => `/usr/lib/postgresql/${version}/bin`),
@@ -18,7 +22,10 @@ function programFolders() {
   ]
 }
 
-/** The path of a program of PostgreSQL or of pgbouncer, or undefined. It may have been installed a moment ago. */
+/**
+ * The path of a program of PostgreSQL or of pgbouncer, or undefined. It may have been installed a
+ * moment ago.
+ */
 export function postgresProgram(name) {
   return programFolders()
     .map((folder) => join(folder, name))
@@ -44,14 +51,18 @@ function ownFolder(prefix) {
   return folder
 }
 
-/** libfaketime, which lets a program read a clock that is set from outside: where its package puts it, or undefined. Not on macOS. */
+/**
+ * libfaketime, which lets a program read a clock that is set from outside: where its package puts
+ * it, or undefined. Not on macOS.
+ */
 export function fakeTimeLibrary() {
   const folders = existsSync('/usr/lib') ? ['/usr/lib', ...readdirSync('/usr/lib').map((name) => `/usr/lib/${name}`)] : []
   return folders.map((folder) => `${folder}/faketime/libfaketime.so.1`).find((path) => existsSync(path))
 }
 
 /**
- * A server with an empty database, whose clock is off by what `setClock` says, in seconds, from then on. The clock of nothing else is touched.
+ * A server with an empty database, whose clock is off by what `setClock` says, in seconds, from
+ * then on. The clock of nothing else is touched.
  */
 export async function startPostgresWithClock(settings = {}) {
   const folder = ownFolder('sluice-clock-')
@@ -76,8 +87,8 @@ export async function startPostgresWithClock(settings = {}) {
 }
 
 /**
- * A server of another version, from the folder with its `bin`, `lib` and `share`. It is copied: the user that it runs as may not be allowed into
- * the project.
+ * A server of another version, from the folder with its `bin`, `lib` and `share`. It is copied: the
+ * user that it runs as may not be allowed into the project.
  */
 export async function startPostgresFrom(native, settings = {}) {
   const folder = ownFolder('sluice-version-')
@@ -92,8 +103,8 @@ export async function startPostgresFrom(native, settings = {}) {
 }
 
 /**
- * A server with an empty database. `settings`: of postgresql.conf, by name; `env`: its variables; `program`: where the programs are. Everybody on
- * this machine may connect.
+ * A server with an empty database. `settings`: of postgresql.conf, by name; `env`: its variables;
+ * `program`: where the programs are. Everybody on this machine may connect.
  */
 export async function startPostgres(settings = {}, env = {}, program = postgresProgram) {
   const folder = ownFolder('sluice-postgres-')

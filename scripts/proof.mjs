@@ -1,8 +1,11 @@
-// `npm run proof`: changes one operator or constant of the algorithms at a time and sees whether the tests notice.
-// A change that no test notices needs a proof that no test can notice it (proof/proofs.mjs). Writes proof/REPORT.md.
-// Then the soak: faults of servers and networks, mixed, on the real Redis (test/faults/soak.mjs). Writes proof/SOAK.md.
-// Then the deadlock soak: processes that decide by several limits on rows of one PostgreSQL, in any order (test/postgres/deadlocks.test.ts).
-// Then the storm: a thousand threads terminated within a minute on one shared store (test/concurrency/storm.mjs). Writes proof/STORM.md.
+// `npm run proof`: changes one operator or constant of the algorithms at a time and sees whether
+// the tests notice.
+// A change that no test notices needs a proof that no test can notice it (proof/proofs.mjs). Writes
+// proof/REPORT.md. Then the soak: faults of servers and networks, mixed, on the real Redis
+// (test/faults/soak.mjs). Writes proof/SOAK.md. Then the deadlock soak: processes that decide by
+// several limits on rows of one PostgreSQL, in any order (test/postgres/deadlocks.test.ts). Then
+// the storm: a thousand threads terminated within a minute on one shared store
+// (test/concurrency/storm.mjs). Writes proof/STORM.md.
 //   --soak          only the soak
 //   --deadlocks     only the deadlock soak
 //   --storm         only the storm
@@ -82,7 +85,10 @@ function soak() {
   run(process.execPath, ['test/faults/soak.mjs', '--minutes', options['soak-minutes']])
 }
 
-/** Some 400,000 decisions. Ends the run with an error if any was a deadlock, or if a permit is not accounted for. */
+/**
+ * Some 400,000 decisions. Ends the run with an error if any was a deadlock, or if a permit is not
+ * accounted for.
+ */
 function deadlocks() {
   ensurePostgres()
   step('the deadlock soak')
@@ -91,7 +97,10 @@ function deadlocks() {
   run('npx', ['--no-install', 'vitest', 'run', 'test/postgres/deadlocks.test.ts'], { env })
 }
 
-/** Ends the run with an error if a call failed that must not, or if the machine was too busy to terminate so many threads within a minute. */
+/**
+ * Ends the run with an error if a call failed that must not, or if the machine was too busy to
+ * terminate so many threads within a minute.
+ */
 function storm() {
   step('the storm')
   run('npm', ['run', '--silent', 'build'])
@@ -143,7 +152,10 @@ async function usualMs(worker, test) {
   return ms
 }
 
-/** The results of these mutants in their order. Those without a proof are judged first, those with an obvious one last. */
+/**
+ * The results of these mutants in their order. Those without a proof are judged first, those with
+ * an obvious one last.
+ */
 async function judgedAll(mutants, testsOf) {
   const queue = mutants.map((mutant, index) => ({ mutant, index }))
   const rank = ({ mutant }) => hasProof(mutant) + isObvious(mutant)
@@ -185,7 +197,10 @@ async function judged(worker, mutant, tests) {
   return { status: 'survived' }
 }
 
-/** The test that has killed the most for its time comes first: it is likely to kill the next of the same file too. */
+/**
+ * The test that has killed the most for its time comes first: it is likely to kill the next of the
+ * same file too.
+ */
 function likeliestFirst(tests) {
   const worth = (test) => (test.kills + 0.1) / (10 + (verdicts.passedInMs(UNCHANGED, test) ?? 1_000))
   return tests.toSorted((a, b) => b.quick - a.quick || worth(b) - worth(a))

@@ -44,7 +44,8 @@ function sameVersions(lockPath, installedPath) {
 }
 
 /**
- * The dependencies of one folder are installed there, by its own lock file: the library has no dependencies, and the benches have hundreds.
+ * The dependencies of one folder are installed there, by its own lock file: the library has no
+ * dependencies, and the benches have hundreds.
  */
 export function installFolder(folder) {
   const { dependencies, devDependencies } = JSON.parse(readFileSync(`${root}${folder}/package.json`, 'utf8'))

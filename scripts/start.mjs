@@ -1,5 +1,5 @@
-// `npm start`: installs, builds and starts the service, with a sample configuration and in memory unless told otherwise. Arguments go to
-// `sluice serve`.
+// `npm start`: installs, builds and starts the service, with a sample configuration and in memory
+// unless told otherwise. Arguments go to `sluice serve`.
 import { spawn } from 'node:child_process'
 import { installFolder, installPackages, root, run, step } from './run.mjs'
 

@@ -1,5 +1,6 @@
-// `npm run test:quick`: the tests that need nothing but the packages, once. `npm run test:watch`: again whenever a file that they use changes.
-// Arguments go to vitest: `npm run test:watch -- gcra`.
+// `npm run test:quick`: the tests that need nothing but the packages, once. `npm run test:watch`:
+// again whenever a file that they use changes. Arguments go to vitest:
+// `npm run test:watch -- gcra`.
 import { installFolder, installPackages, run } from './run.mjs'
 
 const [mode, ...rest] = process.argv.slice(2)

@@ -16,11 +16,17 @@ export type SluiceErrorCode =
 
 export interface SluiceErrorOptions {
   readonly cause?: unknown
-  /** Of a failure of the store: whether it concerns this one decision (its key, say) and not the next one. Default false. */
+  /**
+   * Of a failure of the store: whether it concerns this one decision (its key, say) and not the
+   * next one. Default false.
+   */
   readonly isolated?: boolean
 }
 
-/** Which errors are ours, whatever copy of the package made them: a process may hold one for `import` and one for `require`. */
+/**
+ * Which errors are ours, whatever copy of the package made them: a process may hold one for
+ * `import` and one for `require`.
+ */
 const OURS = Symbol.for('sluice.error')
 
 export class SluiceError extends Error {
@@ -50,7 +56,10 @@ interface WarningHost {
   console?: { warn(text: string): void }
 }
 
-/** Warns of an error that no caller waits for. In Node: a warning, with a code to listen for or to silence. */
+/**
+ * Warns of an error that no caller waits for. In Node: a warning, with a code to listen for or to
+ * silence.
+ */
 export function warn(code: string, message: string, cause?: unknown): void {
   const { process, console } = globalThis as WarningHost
   const detail = cause === undefined ? {} : { detail: String(cause) }

@@ -25,7 +25,10 @@ export async function medianMs(ask, { keys, calls }) {
   return times.sort((a, b) => a - b)[calls >> 1]
 }
 
-/** Measures all contestants in turn, round by round: `{ [name]: [figure of each round] }`. The first round is not counted. */
+/**
+ * Measures all contestants in turn, round by round: `{ [name]: [figure of each round] }`. The first
+ * round is not counted.
+ */
 export async function inTurn(contestants, rounds, measure) {
   const figures = Object.fromEntries(Object.keys(contestants).map((name) => [name, []]))
   for (let round = 0; round <= rounds; round++) {

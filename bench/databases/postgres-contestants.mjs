@@ -1,4 +1,5 @@
-// The contestants on Postgres. Each has a pool of ten connections of its own, and a table that is written to the log.
+// The contestants on Postgres. Each has a pool of ten connections of its own, and a table that is
+// written to the log.
 import pg from 'pg'
 
 const PERMITS = 1_000_000

@@ -1,4 +1,5 @@
-// Sluice with Postgres beside rate-limiter-flexible's store and one plain statement, on a server of its own with its default settings.
+// Sluice with Postgres beside rate-limiter-flexible's store and one plain statement, on a server of
+// its own with its default settings.
 import { startPostgres } from '../../scripts/postgres-server.mjs'
 import { spreadOf } from '../statistics.mjs'
 import { spread, table } from '../tables.mjs'

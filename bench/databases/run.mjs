@@ -1,4 +1,5 @@
-// `npm run bench:databases`: Sluice with databases beside peers and plain statements, on servers of its own. Writes RESULTS-databases.md.
+// `npm run bench:databases`: Sluice with databases beside peers and plain statements, on servers of
+// its own. Writes RESULTS-databases.md.
 //   --quick   few short rounds: to see that it works. It is printed, and nothing is written.
 import { writeFileSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'

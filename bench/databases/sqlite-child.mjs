@@ -1,5 +1,5 @@
-// One process of the SQLite bench. `speed`: all contestants in turn, round by round. `together`: one contestant beside
-// others of its kind, for some time.
+// One process of the SQLite bench. `speed`: all contestants in turn, round by round. `together`:
+// one contestant beside others of its kind, for some time.
 import { join } from 'node:path'
 import { CONTESTANTS } from './sqlite-contestants.mjs'
 

@@ -1,6 +1,5 @@
-// Limiters on a SQLite file, each made on a path: `make(path)` gives `call(key)`, which answers whether it was allowed,
-// at once or later, and `fill(key)`, after which
-// the key is refused.
+// Limiters on a SQLite file, each made on a path: `make(path)` gives `call(key)`, which answers
+// whether it was allowed, at once or later, and `fill(key)`, after which the key is refused.
 import Database from 'better-sqlite3'
 import flexible from 'rate-limiter-flexible'
 import { createLimiter, fixedWindow } from '../../dist/index.js'
@@ -9,7 +8,10 @@ import { sqliteStore } from '../../dist/stores/sqlite/index.js'
 export const LIMIT = 1_000_000
 const WINDOW_S = 3_600
 
-/** The settings of the file that Sluice chooses, for the others too. Sluice copies the log itself, as often as this has SQLite do it. */
+/**
+ * The settings of the file that Sluice chooses, for the others too. Sluice copies the log itself,
+ * as often as this has SQLite do it.
+ */
 const SAME = 'PRAGMA page_size = 1024; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000'
 
 export const CONTESTANTS = {

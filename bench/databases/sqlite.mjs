@@ -1,4 +1,5 @@
-// Limiters on a SQLite file: Sluice beside rate-limiter-flexible and a bare counting statement, and several processes on one file.
+// Limiters on a SQLite file: Sluice beside rate-limiter-flexible and a bare counting statement, and
+// several processes on one file.
 //   node bench/databases/sqlite.mjs [--quick]
 import { fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -12,8 +13,8 @@ const PEER = 'rate-limiter-flexible'
 const KEYS = 10_000
 
 /**
- * Everything that is measured, as sections of a report in Markdown and goals: `{ lines, goals: [{ title, target, value,
- * isReached }] }`.
+ * Everything that is measured, as sections of a report in Markdown and goals:
+ * `{ lines, goals: [{ title, target, value, isReached }] }`.
  */
 export async function sqliteReport(quick) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))

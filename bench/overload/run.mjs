@@ -1,4 +1,5 @@
-// A real HTTP server at five times its capacity, with clients that give up after a second: without a limit, with knee, and with what others have.
+// A real HTTP server at five times its capacity, with clients that give up after a second: without
+// a limit, with knee, and with what others have.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'

@@ -1,4 +1,5 @@
-// A server with a bottleneck, and one way to protect it: `node server.mjs <bottleneck> <protection>`. Says its port as a line of JSON.
+// A server with a bottleneck, and one way to protect it:
+// `node server.mjs <bottleneck> <protection>`. Says its port as a line of JSON.
 import { createServer } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import underPressure from '@fastify/under-pressure'
@@ -24,7 +25,10 @@ function pool() {
   }
 }
 
-/** Five pieces of work of 2 ms each on the one thread, with a turn between them: 100 a second at most. */
+/**
+ * Five pieces of work of 2 ms each on the one thread, with a turn between them: 100 a second at
+ * most.
+ */
 function cpu() {
   return async () => {
     for (let k = 0; k < 5; k++) {

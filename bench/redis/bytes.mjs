@@ -1,4 +1,5 @@
-// Bytes of a key in Redis, as MEMORY USAGE counts them, beside those of the plain script under the same key in Redis.
+// Bytes of a key in Redis, as MEMORY USAGE counts them, beside those of the plain script under the
+// same key in Redis.
 import { redisStore } from '../../dist/stores/redis/index.js'
 import { sluiceLimit } from '../contestants.mjs'
 import { connect } from './clients.mjs'
@@ -15,7 +16,10 @@ const LONG_LOG = { ...LIMITS, log: { limit: 1000, ms: MINUTE_MS } }
 /** Its interval is no whole number of microseconds. */
 const UNEVEN = { ...LIMITS, rate: { permits: 7, perMs: 1000 } }
 
-/** What is measured: an algorithm, its limits, and after how many decisions, evenly over a minute. The last of them decides on a goal. */
+/**
+ * What is measured: an algorithm, its limits, and after how many decisions, evenly over a minute.
+ * The last of them decides on a goal.
+ */
 export const MEASURED = {
   ...Object.fromEntries(ALGORITHMS.map((algorithm) => [algorithm, { algorithm, limits: LIMITS, fills: [1, 100] }])),
   'gcra, 7/s': { algorithm: 'gcra', limits: UNEVEN, fills: [1, 100] },
@@ -30,7 +34,10 @@ export const KEYS = {
   IPv6: '2001:db8:85a3:8d3:1319:8a2e:370:7348',
 }
 
-/** For each of these and each key: how it stands in Redis, its bytes after so many decisions, and those of the plain script. */
+/**
+ * For each of these and each key: how it stands in Redis, its bytes after so many decisions, and
+ * those of the plain script.
+ */
 export default async function bytes({ client: clientName, port }) {
   const connection = await connect(clientName, port)
   const measured = {}
@@ -54,7 +61,10 @@ async function bytesOf(subject, key, { client, send }) {
   return { ...found, own, plain }
 }
 
-/** Returns what stands in Redis then: the names of the Redis keys, and the type and encoding of each. */
+/**
+ * Returns what stands in Redis then: the names of the Redis keys, and the type and encoding of
+ * each.
+ */
 async function keysAfter({ algorithm, limits }, key, timesMs, client, send) {
   await send('FLUSHDB')
   await callAt(timesMs, key, sluiceLimit(algorithm, limits), { name: 'api', store: redisStore(client) })
@@ -70,7 +80,10 @@ async function usage({ redisKeys }, send) {
   return bytes
 }
 
-/** On the server's clock, unless where the times make a difference, as they do for what is kept of each slot or admission. */
+/**
+ * On the server's clock, unless where the times make a difference, as they do for what is kept of
+ * each slot or admission.
+ */
 async function plainUsage({ algorithm, limits }, { redisKeys: [redisKey] }, timesMs, send) {
   await send('FLUSHDB')
   if (WRITE_PLAIN[algorithm] !== undefined) await WRITE_PLAIN[algorithm](send, redisKey, limits, timesMs)

@@ -1,4 +1,5 @@
-// A contestant in a process of its own, which calls it when it is told to. Started by callers.mjs with { name, algorithm, client, port, database }.
+// A contestant in a process of its own, which calls it when it is told to. Started by callers.mjs
+// with { name, algorithm, client, port, database }.
 import { inFlight } from './in-flight.mjs'
 import { prepared } from './prepared.mjs'
 

@@ -1,5 +1,6 @@
-// Contestants in processes of their own, as they are with their users: what the compiler and the garbage collector learn of one, they would else
-// apply to the others. Only one of them is at work at a time.
+// Contestants in processes of their own, as they are with their users: what the compiler and the
+// garbage collector learn of one, they would else apply to the others. Only one of them is at work
+// at a time.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 
@@ -8,7 +9,10 @@ process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-/** Returns `round(from, calls, atOnce)`, see in-flight.mjs, and `refill()`, see prepared.mjs, which are run over there. */
+/**
+ * Returns `round(from, calls, atOnce)`, see in-flight.mjs, and `refill()`, see prepared.mjs, which
+ * are run over there.
+ */
 export async function ownProcess(job) {
   const child = fork(new URL('./caller.mjs', import.meta.url), [JSON.stringify(job)], { execArgv: ['--expose-gc'] })
   child.once('exit', (code) => {

@@ -1,4 +1,5 @@
-// A chart of curves as SVG: sizes along one axis, and how many times the smallest figure each one is along the other.
+// A chart of curves as SVG: sizes along one axis, and how many times the smallest figure each one
+// is along the other.
 const WIDTH = 960
 const HEIGHT = 320
 /** On the right are the names of the curves. */
@@ -8,8 +9,8 @@ const LABEL = 20
 const COLOURS = ['#0b62d6', '#c2410c', '#15803d']
 
 /**
- * `curves` are { name, points: [size, times] }, two of each colour, the second dotted. `scale(size)`: how far along its axis a size is. `goal`: a
- * dashed line, if there is one.
+ * `curves` are { name, points: [size, times] }, two of each colour, the second dotted.
+ * `scale(size)`: how far along its axis a size is. `goal`: a dashed line, if there is one.
  */
 export function chart({ title, sizes, unit, scale, curves, goal }) {
   const most = Math.max(goal ?? 0, 2, ...curves.flatMap(({ points }) => points.map(([, times]) => times)))

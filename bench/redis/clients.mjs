@@ -1,14 +1,17 @@
-// The two clients, each with one connection. A comparison is always between contestants on the same client.
+// The two clients, each with one connection. A comparison is always between contestants on the same
+// client.
 import { HOST } from './server.mjs'
 
 /**
- * `client` is what a limiter is given. `send(...words)` sends one command in the client's shortest way, and `incrAll(keys)` one `INCR` for
- * each key in the client's explicit pipeline: these are for the floors.
+ * `client` is what a limiter is given. `send(...words)` sends one command in the client's shortest
+ * way, and `incrAll(keys)` one `INCR` for each key in the client's explicit pipeline: these are for
+ * the floors.
  */
 const CONNECT = {
   ioredis: async (port, database) => {
     const { Redis } = await import('ioredis')
-    // Zero, so that no command is sent twice: what Sluice asks of this client. It makes no difference while the connection holds.
+    // Zero, so that no command is sent twice: what Sluice asks of this client. It makes no
+    // difference while the connection holds.
     const client = new Redis({ host: HOST, port, db: database, maxRetriesPerRequest: 0, lazyConnect: true })
     await client.connect()
     const send = (...words) => client.call(...words)

@@ -1,5 +1,6 @@
-// A contestant is { ask, isAllowed, hold }: `ask(key)` is the call that its users write, awaited; `isAllowed(answer)` is how they read it;
-// `hold()`, where there is one, makes its template (held.mjs).
+// A contestant is { ask, isAllowed, hold }: `ask(key)` is the call that its users write, awaited;
+// `isAllowed(answer)` is how they read it; `hold()`, where there is one, makes its template
+// (held.mjs).
 import { createLimiter } from '../../dist/index.js'
 import { redisStore } from '../../dist/stores/redis/index.js'
 import { connect } from './clients.mjs'
@@ -14,7 +15,10 @@ export const PLAIN = 'plain script'
 export const OWN = 'Sluice'
 /** The same with every key used up, and without its denial cache, which would answer for Redis. */
 export const REFUSED = 'Sluice, refused'
-/** Beside `consume`: what is written down whether it fits or not, and an estimate of two that is settled as one. */
+/**
+ * Beside `consume`: what is written down whether it fits or not, and an estimate of two that is
+ * settled as one.
+ */
 export const CHARGED = 'Sluice, charge'
 export const SETTLED = 'Sluice, consume and settle'
 /** Two limits on one key, decided as one. */
@@ -50,7 +54,10 @@ async function plain(algorithm, { send }, limits) {
   return { ask: (key) => ask(`plain:${key}`), isAllowed: ([allowed]) => allowed === 1, hold, send }
 }
 
-/** By `consume`, which tells as much as the peers do, and as users make it: no option but the name that every limiter needs. */
+/**
+ * By `consume`, which tells as much as the peers do, and as users make it: no option but the name
+ * that every limiter needs.
+ */
 function sluice(name, { client, send }, limits, storeOptions, ask = (limiter, key) => limiter.consume(key)) {
   const own = sluiceLimits(name, limits)
   const options = { name: name.replace(' + ', '-'), store: redisStore(client, storeOptions) }

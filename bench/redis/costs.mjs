@@ -1,7 +1,10 @@
 // The cost of a round for the server, by its own account: INFO before and after.
 import { connect } from './clients.mjs'
 
-/** Makes of a loop (see rounds.mjs in the folder above) one that also notes, in `costs`, what each of its rounds cost. */
+/**
+ * Makes of a loop (see rounds.mjs in the folder above) one that also notes, in `costs`, what each
+ * of its rounds cost.
+ */
 export async function costWatch(port) {
   // A connection of its own, so that it waits for no other command.
   const { send } = await connect('node-redis', port)
@@ -22,7 +25,10 @@ export async function costWatch(port) {
   }
 }
 
-/** The processor time that the server has used, how often a client had a script run, and how long the scripts took. */
+/**
+ * The processor time that the server has used, how often a client had a script run, and how long
+ * the scripts took.
+ */
 export function readingOf(info) {
   const figure = (pattern) => Number(pattern.exec(info)?.[1] ?? 0)
   return {

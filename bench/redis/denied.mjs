@@ -1,4 +1,5 @@
-// One hot key that is refused, each call awaited before the next: Redis with its denial cache beside the memory store.
+// One hot key that is refused, each call awaited before the next: Redis with its denial cache
+// beside the memory store.
 import { createLimiter } from '../../dist/index.js'
 import { redisStore } from '../../dist/stores/redis/index.js'
 import { sluiceLimit } from '../contestants.mjs'
@@ -15,7 +16,10 @@ export const VERBS = Object.keys(READ)
 
 const { key, limits, ...shape } = SCENARIOS['hot-denied']
 
-/** For each store and verb, such as 'Redis consume': what rounds.mjs measures, and the costs of each round. */
+/**
+ * For each store and verb, such as 'Redis consume': what rounds.mjs measures, and the costs of each
+ * round.
+ */
 export default async function denied({ client: clientName, port, rounds, roundMs }) {
   const { client } = await connect(clientName, port)
   const watch = await costWatch(port)

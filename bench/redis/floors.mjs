@@ -1,7 +1,10 @@
 // The floors: how far batching can go, and a command that decides nothing.
 import { intervalUs, loaded } from './plain.mjs'
 
-/** What minimal.lua decides for many keys in one EVALSHA, with nothing around it. No goal: it shows how far batching can go. */
+/**
+ * What minimal.lua decides for many keys in one EVALSHA, with nothing around it. No goal: it shows
+ * how far batching can go.
+ */
 export const BATCHED = 'minimal.lua, batched'
 /** Counts and decides nothing. */
 export const INCR = 'INCR'

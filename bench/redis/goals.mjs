@@ -1,5 +1,5 @@
-// The goals of Sluice with Redis, and whether it reaches them. A goal reads the results and gives its figures: [spread, where it was
-// measured].
+// The goals of Sluice with Redis, and whether it reaches them. A goal reads the results and gives
+// its figures: [spread, where it was measured].
 import { spreadOf, timesAsFast } from '../statistics.mjs'
 import { KEYS, MEASURED } from './bytes.mjs'
 import { CLIENTS } from './clients.mjs'
@@ -9,7 +9,10 @@ import { IN_FLIGHT, MAIN } from './in-flight.mjs'
 import { ALGORITHMS } from './limits.mjs'
 import { peersOf } from './peers.mjs'
 
-/** To the plain script: what is reached by algorithms that cost about the same. The bytes are those of the subjects in bytes.mjs. */
+/**
+ * To the plain script: what is reached by algorithms that cost about the same. The bytes are those
+ * of the subjects in bytes.mjs.
+ */
 const GROUPS = [
   {
     algorithms: ['gcra', 'fixedWindow'],
@@ -143,7 +146,10 @@ function settledTimeToConsume(speeds, algorithm) {
   return [[redisTimes(speeds[SETTLED], speeds[OWN]), algorithm]]
 }
 
-/** How many times the server's processor time `one` took per decision, as `other` did in the same round. */
+/**
+ * How many times the server's processor time `one` took per decision, as `other` did in the same
+ * round.
+ */
 export function redisTimes(one, other) {
   return spreadOf(one.costs.map(({ redisUs }, round) => redisUs / other.costs[round].redisUs))
 }
@@ -218,7 +224,9 @@ function grownFigures(results, growth, name, bySizeOf) {
 
 const WITHOUT_END = { median: Number.POSITIVE_INFINITY, low: Number.POSITIVE_INFINITY, high: Number.POSITIVE_INFINITY }
 
-/** For each size but that of the smallest median: how long a call took, to that one, turn by turn. */
+/**
+ * For each size but that of the smallest median: how long a call took, to that one, turn by turn.
+ */
 export function ratiosOf(bySize, figure = 'ns') {
   const medianOf = ([, turns]) => spreadOf(turns.map((turn) => turn[figure])).median
   const [, smallest] = Object.entries(bySize).reduce((least, each) => (medianOf(each) < medianOf(least) ? each : least))

@@ -1,4 +1,5 @@
-// What grows, and what is called then: keys that hold more and more entries or slots, and limiters of more and more limits.
+// What grows, and what is called then: keys that hold more and more entries or slots, and limiters
+// of more and more limits.
 import { createLimiter, gcra, slidingLog, slidingWindow } from '../../dist/index.js'
 import { redisStore } from '../../dist/stores/redis/index.js'
 import { fakeClock } from '../../dist/testing/index.js'
@@ -17,8 +18,9 @@ const FILL_MS = 60_000
 const FILLING = 250
 
 /**
- * What grows: its sizes, those of a quick run, and the limits of one size. `holds`: a key is called so often beforehand, evenly over one window;
- * then the window, and the oldest that a key holds, can be asked for too.
+ * What grows: its sizes, those of a quick run, and the limits of one size. `holds`: a key is called
+ * so often beforehand, evenly over one window; then the window, and the oldest that a key holds,
+ * can be asked for too.
  */
 export const GROWTHS = {
   entries: {
@@ -48,7 +50,10 @@ export const CASES = {
   batch: 'a batch',
 }
 
-/** The cases of one size: for each what is called, one after the other. Undefined where the key took too long to fill. */
+/**
+ * The cases of one size: for each what is called, one after the other. Undefined where the key took
+ * too long to fill.
+ */
 export async function casesOf(growth, size, { client: clientName, port, database, calls }) {
   const { limits, holds } = GROWTHS[growth]
   const connection = await connect(clientName, port, database)
@@ -103,7 +108,9 @@ function leap({ limiter, clock, endMs }, k) {
   return admitted(limiter.consume(`half:${k}`))
 }
 
-/** The charge number `k` of a copy. Those before it were given back already, so it is the oldest. */
+/**
+ * The charge number `k` of a copy. Those before it were given back already, so it is the oldest.
+ */
 function refund({ limiter, clock, startMs, stepMs, endMs }, key, k) {
   clock.setMs(endMs)
   return limiter.refund(key, 1, { atMs: startMs + k * stepMs })

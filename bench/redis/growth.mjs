@@ -1,19 +1,24 @@
-// Growth: how long a decision takes, and how long its script, by how much a key holds or how many limits a limiter has.
+// Growth: how long a decision takes, and how long its script, by how much a key holds or how many
+// limits a limiter has.
 import { inTurn } from '../rounds.mjs'
 import { spreadOf } from '../statistics.mjs'
 import { connect } from './clients.mjs'
 import { readingOf } from './costs.mjs'
 import { CASES, casesOf, GROWTHS } from './growth-cases.mjs'
 
-/** Calls of a turn, after which it is another size's turn; and turns that count. Of a batch each call is one of many decisions. */
+/**
+ * Calls of a turn, after which it is another size's turn; and turns that count. Of a batch each
+ * call is one of many decisions.
+ */
 const TURN_CALLS = 20
 const TURNS = { decision: 50, half: 10, refund: 50, batch: 2 }
 const QUICK_TURNS = { decision: 3, half: 1, refund: 3, batch: 1 }
 const WARM_UP_TURNS = 2
 
 /**
- * For each case and size, turn by turn: the median of how long a call took, in nanoseconds, how long the script took of a call on average, and how
- * many script calls it was. A size that took too long to fill has none.
+ * For each case and size, turn by turn: the median of how long a call took, in nanoseconds, how
+ * long the script took of a call on average, and how many script calls it was. A size that took too
+ * long to fill has none.
  */
 export default async function growth({ growth, client, port, quick }) {
   const turns = quick ? QUICK_TURNS : TURNS

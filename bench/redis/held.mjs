@@ -1,5 +1,6 @@
-// What keys hold before they are called: a sliding window a count in each of its slots, a log so many entries, the others what one call leaves. One
-// key is filled, and then copied to the names of all others by the server, which takes a fraction of a second for thousands of logs.
+// What keys hold before they are called: a sliding window a count in each of its slots, a log so
+// many entries, the others what one call leaves. One key is filled, and then copied to the names of
+// all others by the server, which takes a fraction of a second for thousands of logs.
 import { createLimiter } from '../../dist/index.js'
 import { fakeClock } from '../../dist/testing/index.js'
 import { ENTRIES, SLOTS } from './limits.mjs'
@@ -7,7 +8,10 @@ import { ENTRIES, SLOTS } from './limits.mjs'
 /** The key that the others are copies of. */
 export const TEMPLATE = 'template'
 
-/** At which times a key was called before, the last of them now. Undefined: it is called once, like any other. */
+/**
+ * At which times a key was called before, the last of them now. Undefined: it is called once, like
+ * any other.
+ */
 export function timesHeld(algorithm, { window }) {
   const nowMs = Date.now()
   if (algorithm === 'slidingWindow') return Array.from({ length: SLOTS }, (_, k) => nowMs - (SLOTS - 1 - k) * (window.ms / SLOTS))
@@ -35,7 +39,10 @@ for _, name in ipairs(names) do
 end
 return #names`
 
-/** Makes `prefix + 0`, `prefix + 1` and so on hold what the template holds, with its time to live, in whatever Redis keys it stands. */
+/**
+ * Makes `prefix + 0`, `prefix + 1` and so on hold what the template holds, with its time to live,
+ * in whatever Redis keys it stands.
+ */
 export async function copyTemplate(send, prefix, count) {
   const found = await send('EVAL', COPY, '0', TEMPLATE, `${count}`, prefix)
   if (found === 0) throw new Error('there is no template to copy')

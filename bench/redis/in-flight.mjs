@@ -3,10 +3,16 @@
 /** How many are in flight. The goals are for the first, at which more is measured. */
 export const MAIN = 256
 export const IN_FLIGHT = [64, 128, MAIN, 1024]
-/** A pipeline has to be full before it is sent: two of them, so that one is under way while the other is filled. */
+/**
+ * A pipeline has to be full before it is sent: two of them, so that one is under way while the
+ * other is filled.
+ */
 const PIPELINES = 2
 
-/** Returns `round(from, calls)`, which asks that many keys, `keyAt(from)` first, and says how many were allowed. */
+/**
+ * Returns `round(from, calls)`, which asks that many keys, `keyAt(from)` first, and says how many
+ * were allowed.
+ */
 export function inFlight({ ask, askAll, isAllowed }, keyAt, atOnce) {
   return async (from, calls) => {
     const end = from + calls

@@ -6,7 +6,10 @@ import { GROWTHS } from './growth-cases.mjs'
 import { IN_FLIGHT } from './in-flight.mjs'
 import { ALGORITHMS } from './limits.mjs'
 
-/** A job: the part, which is the module that measures; the algorithm and the client, if it is for one; and what that part needs. */
+/**
+ * A job: the part, which is the module that measures; the algorithm and the client, if it is for
+ * one; and what that part needs.
+ */
 export function allJobs(quick) {
   return [
     ...forEach('throughput', (algorithm, client) => ({

@@ -1,14 +1,16 @@
 // One decision at a time: how long each takes, from the call to its answer.
 //
-// Most of that is two processes waking each other, and how long it takes hangs on which cores they happen to be on. So all contestants are in
-// one process, and take turns after a few calls: what falls on one falls on all.
+// Most of that is two processes waking each other, and how long it takes hangs on which cores they
+// happen to be on. So all contestants are in one process, and take turns after a few calls: what
+// falls on one falls on all.
 import { inTurn } from '../rounds.mjs'
 import { spreadOf } from '../statistics.mjs'
 import { prepared } from './prepared.mjs'
 
 /**
- * For each contestant the median latency of every round, in nanoseconds, and the share that was allowed. The rounds of the warm-up are not
- * counted: by their end everything is compiled for its use.
+ * For each contestant the median latency of every round, in nanoseconds, and the share that was
+ * allowed. The rounds of the warm-up are not counted: by their end everything is compiled for its
+ * use.
  */
 export default async function latency({ algorithm, client, contestants, port, rounds, warmUpRounds, roundCalls }) {
   const runners = []
@@ -27,7 +29,10 @@ export default async function latency({ algorithm, client, contestants, port, ro
   return Object.fromEntries(runners.map(({ name, ns, allowed }) => [name, { ns: ns.slice(-rounds), allowedShare: allowed / calls }]))
 }
 
-/** Returns `round(from, calls)`, which asks for one key after the other, and says how many were allowed and the median of how long they took. */
+/**
+ * Returns `round(from, calls)`, which asks for one key after the other, and says how many were
+ * allowed and the median of how long they took.
+ */
 function oneAtATime({ ask, isAllowed }, keyAt) {
   return async (from, calls) => {
     const ns = []

@@ -1,6 +1,8 @@
--- What minimal.lua decides, for many keys in one call and as fast as can be: one reading of the time, all values by one MGET, two numbers in
--- the answer to each. It shows how far batching can go; it is no limiter, because a key that is asked for twice in a call counts once.
--- KEYS: the keys. ARGV: interval in us, burst. Answers for each key what remains, or -1, and when it is idle again or fits.
+-- What minimal.lua decides, for many keys in one call and as fast as can be: one reading of the
+-- time, all values by one MGET, two numbers in the answer to each. It shows how far batching can
+-- go; it is no limiter, because a key that is asked for twice in a call counts once.
+-- KEYS: the keys. ARGV: interval in us, burst. Answers for each key what remains, or -1, and when
+-- it is idle again or fits.
 local call, ceil, floor, format = redis.call, math.ceil, math.floor, string.format
 local t = call('TIME')
 local now = t[1] * 1000000 + t[2]

@@ -1,11 +1,13 @@
-// The peers, each by the call that its users or its middleware make, on the clients that its documentation names.
+// The peers, each by the call that its users or its middleware make, on the clients that its
+// documentation names.
 
 const ON_ANY_CLIENT = {
   'rate-limiter-flexible': async ({ client }, { window }, clientName) => {
     const { RateLimiterRedis } = (await import('rate-limiter-flexible')).default
     const useRedisPackage = clientName === 'node-redis'
     const limiter = new RateLimiterRedis({ storeClient: client, useRedisPackage, points: window.limit, duration: window.ms / 1000 })
-    // It answers by resolving, or by rejecting with a result that is not an Error: the loop takes that for a no.
+    // It answers by resolving, or by rejecting with a result that is not an Error: the loop takes
+    // that for a no.
     return { ask: (key) => limiter.consume(key), isAllowed: () => true }
   },
 

@@ -1,4 +1,5 @@
-// The plain scripts: what a good engineer would write for each algorithm, one EVALSHA for each decision, on the server's clock.
+// The plain scripts: what a good engineer would write for each algorithm, one EVALSHA for each
+// decision, on the server's clock.
 import { readFileSync } from 'node:fs'
 import { SLOTS } from './limits.mjs'
 
@@ -29,7 +30,10 @@ export async function loaded(send, file) {
   return (keys, ...args) => send('EVALSHA', sha1, `${keys.length}`, ...keys, ...args.map(String))
 }
 
-/** Writes what the plain scripts of windows of many parts would have written at these times. The others hold the same whenever they were called. */
+/**
+ * Writes what the plain scripts of windows of many parts would have written at these times. The
+ * others hold the same whenever they were called.
+ */
 export const WRITE_PLAIN = {
   slidingWindow: async (send, redisKey, { window }, timesMs) => {
     for (const ms of timesMs) await send('HINCRBY', redisKey, `${Math.floor((ms * SLOTS) / window.ms)}`, '1')

@@ -1,4 +1,5 @@
-// A contestant with its keys: what both ways of calling it, many at once and one at a time, begin with.
+// A contestant with its keys: what both ways of calling it, many at once and one at a time, begin
+// with.
 import { SCENARIOS, trafficOf } from '../scenarios.mjs'
 import { contestant } from './contestants.mjs'
 import { copyTemplate } from './held.mjs'
@@ -9,8 +10,8 @@ const SCENARIO = SCENARIOS['keys-10k']
 const FILLING = 256
 
 /**
- * Returns the contestant; `keyAt(at)`, the key of its call number `at`; and `refill()`, which makes all keys hold again what they held at first,
- * where calls make it more.
+ * Returns the contestant; `keyAt(at)`, the key of its call number `at`; and `refill()`, which makes
+ * all keys hold again what they held at first, where calls make it more.
  */
 export async function prepared({ name, algorithm, ...place }) {
   const { keys, order, mask } = trafficOf(SCENARIO)

@@ -1,4 +1,5 @@
-// `npm run bench:redis`: Sluice with Redis beside plain scripts and its peers, on a server of its own. Writes RESULTS-redis.md and its charts.
+// `npm run bench:redis`: Sluice with Redis beside plain scripts and its peers, on a server of its
+// own. Writes RESULTS-redis.md and its charts.
 //   --quick          few short rounds: to see that it works. It is printed, and nothing is written.
 //   --sample         only the first job of each part. It is printed, and nothing is written.
 //   --only <words>   only the jobs whose name has all these words, such as 'bytes', 'growth entries', 'throughput gcra ioredis'; may be given more
@@ -34,7 +35,10 @@ function nameOf({ part, algorithm, growth, client }) {
   return [part, algorithm, growth, client].filter((word) => word !== undefined).join(' ')
 }
 
-/** One at a time: two would share the server. Each finds it empty. Returns what was measured; `of(which)` is one result, or undefined. */
+/**
+ * One at a time: two would share the server. Each finds it empty. Returns what was measured;
+ * `of(which)` is one result, or undefined.
+ */
 async function runAll(jobs, port) {
   const startMs = performance.now()
   const done = []

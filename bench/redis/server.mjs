@@ -1,4 +1,5 @@
-// A redis-server of our own: on a free port of this machine, with nothing else to do and nothing to write to disk.
+// A redis-server of our own: on a free port of this machine, with nothing else to do and nothing to
+// write to disk.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'

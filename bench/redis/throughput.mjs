@@ -1,10 +1,14 @@
-// Decisions per second of one algorithm with so many in flight on 10,000 keys, and what each decision costs the server.
+// Decisions per second of one algorithm with so many in flight on 10,000 keys, and what each
+// decision costs the server.
 import { interleaved } from '../rounds.mjs'
 import { ownProcess } from './callers.mjs'
 import { costWatch } from './costs.mjs'
 import { MAIN } from './in-flight.mjs'
 
-/** By how many are in flight, for each contestant: what rounds.mjs measures, and the costs of each round. */
+/**
+ * By how many are in flight, for each contestant: what rounds.mjs measures, and the costs of each
+ * round.
+ */
 export default async function throughput({ algorithm, client, contestants, others, atOnce, port, ...lengths }) {
   const watch = await costWatch(port)
   const callers = {}

@@ -1,9 +1,13 @@
-// A client that takes as little as possible of the machine that it measures: bytes that were made before, on connections that stay.
+// A client that takes as little as possible of the machine that it measures: bytes that were made
+// before, on connections that stay.
 import { connect } from 'node:net'
 
 const CONNECTIONS = 16
 
-/** Posts the same body on every connection, one request after the other, for `ms`. Returns the answers in a second. */
+/**
+ * Posts the same body on every connection, one request after the other, for `ms`. Returns the
+ * answers in a second.
+ */
 export async function answersPerSecond(port, path, body, ms) {
   const text = JSON.stringify(body)
   const head = `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n`

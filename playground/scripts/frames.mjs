@@ -1,4 +1,5 @@
-// `npm run bench:page`: how long the page stands still while 100,000 calls run through six algorithms and are drawn.
+// `npm run bench:page`: how long the page stands still while 100,000 calls run through six
+// algorithms and are drawn.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
@@ -14,7 +15,10 @@ const RESULTS = new URL('../../bench/RESULTS-page.md', import.meta.url)
 const ASSETS = fileURLToPath(new URL('../dist/assets/', import.meta.url))
 const load = loadavg()[0]
 
-/** In the page: the longest time between two frames, and the longest task of the main thread (0: none of 50 ms or more). */
+/**
+ * In the page: the longest time between two frames, and the longest task of the main thread (0:
+ * none of 50 ms or more).
+ */
 function watchFrames() {
   const seen = { frameMs: 0, taskMs: 0, frames: 0 }
   let last = performance.now()
@@ -31,7 +35,10 @@ function watchFrames() {
   window.seenFrames = seen
 }
 
-/** How long the page's main thread has computed: unlike the time on the wall, it is the same however busy the machine is. */
+/**
+ * How long the page's main thread has computed: unlike the time on the wall, it is the same however
+ * busy the machine is.
+ */
 async function mainThread(page) {
   const session = await page.context().newCDPSession(page)
   await session.send('Performance.enable', { timeDomain: 'threadTicks' })

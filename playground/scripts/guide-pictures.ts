@@ -1,4 +1,7 @@
-/** The pictures of docs/guides that show what happens over time: real runs of the library, drawn as the page draws them, for light and dark. */
+/**
+ * The pictures of docs/guides that show what happens over time: real runs of the library, drawn as
+ * the page draws them, for light and dark.
+ */
 import { readFileSync } from 'node:fs'
 import { followLoad } from '../../src/load/follow-load.ts'
 import { svgOf } from '../src/playground/export-buttons.ts'

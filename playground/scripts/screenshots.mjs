@@ -1,4 +1,5 @@
-// `npm run screenshots`: the pictures in docs/pictures, of the built page served by the built service, and the picture that the page exports.
+// `npm run screenshots`: the pictures in docs/pictures, of the built page served by the built
+// service, and the picture that the page exports.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { launchBrowser } from './browser.mjs'

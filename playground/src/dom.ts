@@ -4,7 +4,10 @@ type Child = Node | string | number | null | undefined | false
 
 type Attributes = Readonly<Record<string, unknown>>
 
-/** An element. `on…` is a listener, `true` and `false` set or leave out an attribute, `undefined` leaves it out. */
+/**
+ * An element. `on…` is a listener, `true` and `false` set or leave out an attribute, `undefined`
+ * leaves it out.
+ */
 export function h<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -67,7 +70,10 @@ export function copyButton(label: string, copied: string, text: () => string): H
   return button
 }
 
-/** Pages that are not served over https or from this machine have no clipboard, and others may be refused it: there a selection is copied. */
+/**
+ * Pages that are not served over https or from this machine have no clipboard, and others may be
+ * refused it: there a selection is copied.
+ */
 async function copy(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)

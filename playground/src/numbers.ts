@@ -15,7 +15,10 @@ export function counted(value: number): string {
     .replace(/\B(?=(\d{3})+$)/g, ',')
 }
 
-/** To the microsecond, as the library counts: with fewer decimals a sum would not come out, and a wait of 50 µs would be none. */
+/**
+ * To the microsecond, as the library counts: with fewer decimals a sum would not come out, and a
+ * wait of 50 µs would be none.
+ */
 export const seconds = (us: number): string => String(Math.round(us) / 1_000_000)
 
 /** Milliseconds below a second, seconds from there on. */

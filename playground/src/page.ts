@@ -63,7 +63,10 @@ function open(address: string): void {
   app.querySelector<HTMLElement>('[data-part=example]')?.focus()
 }
 
-/** Browsers object to more than a hundred changes of the address in half a minute, and a hand that draws makes many more. */
+/**
+ * Browsers object to more than a hundred changes of the address in half a minute, and a hand that
+ * draws makes many more.
+ */
 const WRITE_EVERY_MS = 400
 let isWriting = false
 

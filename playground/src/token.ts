@@ -1,4 +1,7 @@
-/** The token of the service, if it wants one. Kept while the page is open, for all tabs, and nowhere else. */
+/**
+ * The token of the service, if it wants one. Kept while the page is open, for all tabs, and nowhere
+ * else.
+ */
 
 let token = ''
 

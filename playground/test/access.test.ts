@@ -1,4 +1,7 @@
-/** The playground for everybody: in both languages and themes, by keyboard and by ear, on a phone. In a real Chromium. */
+/**
+ * The playground for everybody: in both languages and themes, by keyboard and by ear, on a phone.
+ * In a real Chromium.
+ */
 import { expect, test } from 'vitest'
 import { zh } from '../src/text/zh.ts'
 import { expectNoSeriousIssue } from './support/axe.ts'

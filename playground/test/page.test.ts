@@ -215,7 +215,8 @@ describe('going through a run', () => {
     await page.selectOption('[data-part=example]', 'boundary')
     await page.waitForSelector('.playground[data-calls="59"][aria-busy=false]')
     await atCall(page, 11)
-    // What is asked of the worker is answered in order: a step after the first look is answered after whatever came before.
+    // What is asked of the worker is answered in order: a step after the first look is answered
+    // after whatever came before.
     await page.click('[data-part=step]')
     await atCall(page, 12)
     expect((await page.locator('.error').allTextContents()).join('')).toBe('')

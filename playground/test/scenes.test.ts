@@ -1,4 +1,7 @@
-/** Scenes with a simulated server: what they compute, how they stand in an address, how they are drawn. */
+/**
+ * Scenes with a simulated server: what they compute, how they stand in an address, how they are
+ * drawn.
+ */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { PALETTE_NAMES, type Palette } from '../src/playground/frame.ts'
@@ -41,7 +44,8 @@ describe('calls get slow', () => {
         expect(atOnce.mostInflight).toBeLessThanOrEqual(each.max)
         expect(Math.max(...atOnce.inflight)).toBeLessThanOrEqual(each.max)
         for (const side of [rateAlone, atOnce]) expect(side.inTime + side.late + side.gaveUp).toBe(calls)
-        // Calls wait at the rate limit at most for as long as they may, and then the server takes what it takes.
+        // Calls wait at the rate limit at most for as long as they may, and then the server takes
+        // what it takes.
         expect(atOnce.longestMs).toBeLessThanOrEqual(each.waitMs + Math.ceil(each.max / 10) * 2_000)
       }),
       { numRuns: 6, seed: 7 },
@@ -82,7 +86,8 @@ describe('a limit that finds its knee', () => {
 
   test('nothing exceeds its limit, nor what the workers can do', () => {
     for (const { limit, inflight, inTime } of [play.governed, play.fixed]) {
-      // Calls that were let in stay when the limit falls, so they may be above it for as long as they take.
+      // Calls that were let in stay when the limit falls, so they may be above it for as long as
+      // they take.
       expect(inflight.every((count, k) => count <= Math.max(limit[k] as number, limit[k - 1] ?? 200, limit[k - 2] ?? 200))).toBe(true)
       expect(inTime).toBeLessThan(play.bestInTime * 1.02)
     }

@@ -13,7 +13,10 @@ const OPERATORS = {
   '**': (a, b) => a ** b,
 }
 
-/** The value of an expression, or undefined if it is not constant. `named` gives the value of a name, or undefined. */
+/**
+ * The value of an expression, or undefined if it is not constant. `named` gives the value of a
+ * name, or undefined.
+ */
 export function constantOf(node, named) {
   switch (node.type) {
     case 'Literal':

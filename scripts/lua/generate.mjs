@@ -1,4 +1,5 @@
-// Turns modules of TypeScript into Lua 5.1: see docs/decisions/lua-from-typescript.md for the part of the language that is understood.
+// Turns modules of TypeScript into Lua 5.1: see docs/decisions/lua-from-typescript.md for the part
+// of the language that is understood.
 import { basename } from 'node:path'
 import { expression, keyOf, keyText } from './expressions.mjs'
 import { camelCase, isTaken, localName, PRELUDE, preludeFor } from './names.mjs'
@@ -14,19 +15,22 @@ const NOT_IN_LUA = new Set(['fields', 'actUs', 'shorten', 'placesIn', 'hasToken'
 export const prelude = PRELUDE
 
 /**
- * The Lua of some modules and of all that they use, each before those that use it: `{ name, path, text, needs }`, where `needs` are the
- * names of the modules whose texts have to stand before it, in that order.
+ * The Lua of some modules and of all that they use, each before those that use it:
+ * `{ name, path, text, needs }`, where `needs` are the names of the modules whose texts have to
+ * stand before it, in that order.
  *
  * @param options.root the URL that paths start from
- * @param options.entries the modules to begin with: `{ path, roots }`, roots being the names of functions or of the algorithm. Their
- * functions are hidden from the rest of the script, except the roots.
+ * @param options.entries the modules to begin with: `{ path, roots }`, roots being the names of
+ * functions or of the algorithm. Their functions are hidden from the rest of the script, except the
+ * roots.
  */
 export function generateLua({ root, entries }) {
   const passed = new Set()
   for (;;) {
     const known = passed.size
     const modules = new Generation(new Program(root), entries, passed).modules()
-    // An array that turned out to be passed on is a table everywhere, so what was written before that is written again.
+    // An array that turned out to be passed on is a table everywhere, so what was written before
+    // that is written again.
     if (passed.size === known) return modules
   }
 }
@@ -40,12 +44,18 @@ const RELEASED_VERBS = ['take', 'charge', 'settle', 'give', 'renew']
 const TOLD = 'changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given'
 
 /**
- * What one algorithm decides by one limit: `decide`, with what it calls put in place. For each verb there is a block. It uses the words of a state, `isHeld`, `cost`, `nowUs`, and to settle `ofUs`
- * and, of what can be booked ahead, `drainedUs`. It assigns `changed` and the verdict: outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given. The state is one under the rule.
+ * What one algorithm decides by one limit: `decide`, with what it calls put in place. For each verb
+ * there is a block. It uses the words of a state, `isHeld`, `cost`, `nowUs`, and to settle `ofUs`
+ * and, of what can be booked ahead, `drainedUs`. It assigns `changed` and the verdict: outcome,
+ * remaining, retryUs, resetUs, delayUs, enteredUs, given. The state is one under the rule.
  *
- * Where a state has four words at most, those are `s1` to `s4`, and the answer is `{ words, rule, take, charge, settle }`: how many there are; what makes the variables of a rule out of its
- * `figures`; and the blocks. Otherwise it is `{ take, charge, settle }`, and of what is in use until it is released `give` and `renew` too, each the body of a function of the figures. It returns `each(s, isHeld, cost, nowUs, ofUs, tokens)`, which
- * answers what the block assigns; how many words a state may have, how many a new one has, and `neededWords(s)` if states grow. Words stand in `s` from 1 on.
+ * Where a state has four words at most, those are `s1` to `s4`, and the answer is
+ * `{ words, rule, take, charge, settle }`: how many there are; what makes the variables of a rule
+ * out of its `figures`; and the blocks. Otherwise it is `{ take, charge, settle }`, and of what is
+ * in use until it is released `give` and `renew` too, each the body of a function of the figures.
+ * It returns `each(s, isHeld, cost, nowUs, ofUs, tokens)`, which answers what the block assigns;
+ * how many words a state may have, how many a new one has, and `neededWords(s)` if states grow.
+ * Words stand in `s` from 1 on.
  *
  * @param options.decide the path of the module of `decide`
  * @param options.algorithm the path of the algorithm's module, and its name there
@@ -78,15 +88,19 @@ function plainSections({ root, decide, algorithm }, verbs) {
 }
 
 /**
- * What a take by several limits does with the cell of one algorithm, in two functions. The text is the body of a function of the rule's figures. It returns
- * `agree(cell, nowUs, granted)`, `finish(cell, nowUs, isTaken)`, how many words a state may have and how many a new one has, and `neededWords(s)` if
- * states grow. Of the cell they need what `decide` needs; its rule is not read.
+ * What a take by several limits does with the cell of one algorithm, in two functions. The text is
+ * the body of a function of the rule's figures. It returns `agree(cell, nowUs, granted)`,
+ * `finish(cell, nowUs, isTaken)`, how many words a state may have and how many a new one has, and
+ * `neededWords(s)` if states grow. Of the cell they need what `decide` needs; its rule is not read.
  */
 export function generatePhases({ root, decide, algorithm }) {
   return generated(root, (generation) => generation.madeBy(phasesFunction, decide, algorithm))
 }
 
-/** `takeAll(cells, nowUs)`, which is `decide` for a take: it calls `agree` and `finish` of each cell. */
+/**
+ * `takeAll(cells, nowUs)`, which is `decide` for a take: it calls `agree` and `finish` of each
+ * cell.
+ */
 export function generateTakeAll({ root, decide }) {
   return generated(root, (generation) => generation.takeAll(decide))
 }

@@ -1,5 +1,6 @@
-// Calls that are computed in place. A call costs more than a few operations, and a function that is not called any more need not be made: Redis
-// makes every function of a script anew at each call of the script.
+// Calls that are computed in place. A call costs more than a few operations, and a function that is
+// not called any more need not be made: Redis makes every function of a script anew at each call of
+// the script.
 import { expression } from './expressions.mjs'
 import { ATOM, OR, PRODUCT, SUM, UNARY, within } from './levels.mjs'
 import { NUMBER } from './types.mjs'
@@ -7,7 +8,10 @@ import { NUMBER } from './types.mjs'
 /** Arguments of more characters are not computed several times. */
 const SHORT = 24
 
-/** A call of a function that only returns what it computes from its arguments. Undefined if this is no such call. */
+/**
+ * A call of a function that only returns what it computes from its arguments. Undefined if this is
+ * no such call.
+ */
 export function callInPlace(f, node) {
   const binding = f.bindingOf(node.callee)
   const returned = binding?.kind === 'function' ? onlyReturned(binding.node.body.body) : undefined
@@ -29,7 +33,10 @@ function onlyReturned([first, ...others]) {
   return others.length === 0 && first?.type === 'ReturnStatement' && first.argument && isPure(first.argument) ? first.argument : undefined
 }
 
-/** `Math.max` and the like. The results are the same for all finite numbers, but for the sign of a zero. Undefined where it has to be a call. */
+/**
+ * `Math.max` and the like. The results are the same for all finite numbers, but for the sign of a
+ * zero. Undefined where it has to be a call.
+ */
 export function mathInPlace(node, [a, b]) {
   if (!node.arguments.every(isPure) || node.arguments.length > 2) return undefined
   const { name } = node.callee.property

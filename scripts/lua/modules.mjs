@@ -12,7 +12,9 @@ export function algorithmFolders() {
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
 }
 
-/** `{ name, path, text, needs }` for each, the prelude first, and each behind those that it needs. */
+/**
+ * `{ name, path, text, needs }` for each, the prelude first, and each behind those that it needs.
+ */
 export function luaModules() {
   const algorithms = algorithmFolders().map((name) => ({
     path: `${ALGORITHMS}/${name}/${name}.ts`,
@@ -23,7 +25,10 @@ export function luaModules() {
   return [{ name: 'prelude', path: 'scripts/lua/prelude.lua', text: prelude, needs: [] }, ...generated]
 }
 
-/** What each algorithm decides by one limit, by the name of the module: `{ name, ... }`, see `generatePlain`. */
+/**
+ * What each algorithm decides by one limit, by the name of the module: `{ name, ... }`, see
+ * `generatePlain`.
+ */
 export function luaPlain() {
   return ofEachAlgorithm(generatePlain)
 }

@@ -32,8 +32,8 @@ export function isTaken(name) {
 }
 
 /**
- * The name in Lua of what a function or a block declares. What would hide a keyword, the prelude or an imported function (known by another
- * name in TypeScript, by its own in Lua) gets an underscore.
+ * The name in Lua of what a function or a block declares. What would hide a keyword, the prelude or
+ * an imported function (known by another name in TypeScript, by its own in Lua) gets an underscore.
  */
 export function localName(source, name) {
   const hides = TAKEN.has(name) || [...source.imports.values()].some((imported) => imported.name === name)

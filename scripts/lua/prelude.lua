@@ -1,5 +1,5 @@
--- Functions that generated code may call besides its own. A function of TypeScript that has the name of one of these is not generated:
--- these are written by hand, to do the same.
+-- Functions that generated code may call besides its own. A function of TypeScript that has the
+-- name of one of these is not generated: these are written by hand, to do the same.
 
 local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.ceil, math.huge
 

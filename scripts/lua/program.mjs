@@ -21,7 +21,10 @@ export class Program {
     return known
   }
 
-  /** What a name at the top of a module stands for; `at` is the node to blame. Undefined if the module does not know it. */
+  /**
+   * What a name at the top of a module stands for; `at` is the node to blame. Undefined if the
+   * module does not know it.
+   */
   binding(source, name, at) {
     const imported = source.imports.get(name)
     if (imported !== undefined) {
@@ -38,7 +41,10 @@ export class Program {
     return [...this.#sources.values()].some(({ values }) => values.has(name))
   }
 
-  /** Makes a function known that is a member of an algorithm, as if it stood at the top of its module. */
+  /**
+   * Makes a function known that is a member of an algorithm, as if it stood at the top of its
+   * module.
+   */
   define({ source, node, types, returns, name }) {
     const given = camelCase(`${name}-of-${basename(source.path, '.ts')}`)
     const type = { kind: 'function', parameters: types, returns }

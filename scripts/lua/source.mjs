@@ -1,4 +1,5 @@
-// Reads one module of TypeScript: what it imports and declares at the top, and where its comments stand.
+// Reads one module of TypeScript: what it imports and declares at the top, and where its comments
+// stand.
 import { readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { parseSync } from 'rolldown/utils'

@@ -1,14 +1,19 @@
-// One function with all that it calls computed inside of it, as far as it is known beforehand which functions those are.
+// One function with all that it calls computed inside of it, as far as it is known beforehand which
+// functions those are.
 //
-// It works on the syntax tree: what is known (numbers, texts, which algorithm a rule has) is put in, branches that cannot be taken are left out, and
-// calls of known functions are replaced by their bodies, with names of their own for what they declare. The result is one function that
-// does the same steps in the same order.
+// It works on the syntax tree: what is known (numbers, texts, which algorithm a rule has) is put
+// in, branches that cannot be taken are left out, and calls of known functions are replaced by
+// their bodies, with names of their own for what they declare. The result is one function that does
+// the same steps in the same order.
 import { constantOf } from './constants.mjs'
 import { isTaken } from './names.mjs'
 import { fail } from './source.mjs'
 import { BOOLEAN, NUMBER } from './types.mjs'
 
-/** A value that is known while generating: an object whose fields are known one by one, an algorithm, or a function. */
+/**
+ * A value that is known while generating: an object whose fields are known one by one, an
+ * algorithm, or a function.
+ */
 const isStatic = (node) => node.type === 'Static'
 const literal = (value) => ({ type: 'Literal', value, raw: String(value), start: 0, end: 0 })
 const NOTHING = { type: 'Identifier', name: 'undefined', start: 0, end: 0 }
@@ -17,9 +22,15 @@ const isLiteral = (node) => node.type === 'Literal'
 const statement = (expression) => ({ type: 'ExpressionStatement', expression, start: 0, end: 0 })
 const assignment = (left, right, operator = '=') => statement({ type: 'AssignmentExpression', operator, left, right, start: 0, end: 0 })
 
-/** A variable of the function that is made. `isFixed`: never assigned after it was declared, so that its name may stand for it. */
+/**
+ * A variable of the function that is made. `isFixed`: never assigned after it was declared, so that
+ * its name may stand for it.
+ */
 export const variable = (name, luaType, isFixed = true) => ({ type: 'Identifier', name, luaType, isFixed, start: 0, end: 0 })
-/** An object that is not there when the function runs: `fields` says what stands for each of its fields; an undefined one is not kept. */
+/**
+ * An object that is not there when the function runs: `fields` says what stands for each of its
+ * fields; an undefined one is not kept.
+ */
 export const fieldsOf = (fields) => ({ type: 'Static', fields })
 export const algorithmNode = (binding) => ({ type: 'Static', algorithm: binding })
 export { literal }
@@ -51,7 +62,10 @@ export class Specialiser {
     this.#program = program
   }
 
-  /** The body of a function with these values for its parameters: its statements, and what it returns, or undefined. */
+  /**
+   * The body of a function with these values for its parameters: its statements, and what it
+   * returns, or undefined.
+   */
   body(source, node, values) {
     const lines = this.#block(() => {
       this.result = this.#inline({ source, node, returns: undefined }, values)
@@ -139,7 +153,10 @@ export class Specialiser {
     return result
   }
 
-  /** Statements that end in returns: what comes behind an `if` with a return goes into its other branch. */
+  /**
+   * Statements that end in returns: what comes behind an `if` with a return goes into its other
+   * branch.
+   */
   #tail(scope, nodes, give) {
     for (const [k, node] of nodes.entries()) {
       if (node.type === 'ReturnStatement') {
@@ -186,7 +203,9 @@ export class Specialiser {
     })
   }
 
-  /** An expression that is computed again and again, so that nothing may have to be done before it. */
+  /**
+   * An expression that is computed again and again, so that nothing may have to be done before it.
+   */
   #bare(scope, node) {
     let read
     if (
@@ -245,7 +264,9 @@ export class Specialiser {
     this.#lines.push(...(lines.length === 1 ? lines : [{ type: 'BlockStatement', body: lines, start: 0, end: 0 }]))
   }
 
-  /** The values that a counter takes, where those are known and few: then the loop is written out. */
+  /**
+   * The values that a counter takes, where those are known and few: then the loop is written out.
+   */
   #stepsOf(scope, { init, test, update, body }) {
     const { id, init: start } = init?.type === 'VariableDeclaration' && init.declarations.length === 1 ? init.declarations[0] : {}
     const target = update?.argument ?? update?.left
@@ -304,7 +325,10 @@ export class Specialiser {
     return this.#program.constant(scope.source, name, node)
   }
 
-  /** What is computed in order: where something has to be done before a later one, the earlier ones are computed before that. */
+  /**
+   * What is computed in order: where something has to be done before a later one, the earlier ones
+   * are computed before that.
+   */
   inOrder(scope, nodes) {
     const read = []
     for (const each of nodes) {
@@ -403,7 +427,10 @@ export class Specialiser {
     return this.#program.binding(scope.source, callee.name, callee)?.kind === 'prelude'
   }
 
-  /** `a && b`, `a || b` and `a ? b : c`: what has to be done before a branch is done only where that is taken. */
+  /**
+   * `a && b`, `a || b` and `a ? b : c`: what has to be done before a branch is done only where that
+   * is taken.
+   */
   either(test, makeYes, makeNo) {
     if (isLiteral(test)) return test.value ? makeYes() : makeNo()
     let yes
@@ -573,7 +600,10 @@ export function assigns(node, name) {
   return childrenOf(node).some((each) => assigns(each, name))
 }
 
-/** A body can stand in place of a call unless it returns from within a loop. One that loops on a condition takes its time anyway. */
+/**
+ * A body can stand in place of a call unless it returns from within a loop. One that loops on a
+ * condition takes its time anyway.
+ */
 function mayInline(node) {
   if (node.type === 'WhileStatement' || (node.type === 'ForStatement' && returnsIn(node))) return false
   return childrenOf(node).every(mayInline)

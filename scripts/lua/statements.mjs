@@ -116,7 +116,10 @@ function declare(f, { id, init }) {
   }
 }
 
-/** Whether this is a choice that `and` and `or` would get wrong, because its middle may be false or nil. */
+/**
+ * Whether this is a choice that `and` and `or` would get wrong, because its middle may be false or
+ * nil.
+ */
 function needsIf(f, node) {
   return node.type === 'ConditionalExpression' && !isAlwaysTrue(expression(f, node.consequent).type)
 }
@@ -167,8 +170,9 @@ function generalLoop(f, { init, test, update, body }) {
 const asStatement = (node) => ({ type: 'ExpressionStatement', expression: node, start: node.start })
 
 /**
- * `for (let k = a; k < b; k += 1)` as Lua's own loop, which is faster and computes its end once: only where nothing changes the counter or
- * the end meanwhile. Counters and ends are whole numbers. Tells whether it was one.
+ * `for (let k = a; k < b; k += 1)` as Lua's own loop, which is faster and computes its end once:
+ * only where nothing changes the counter or the end meanwhile. Counters and ends are whole numbers.
+ * Tells whether it was one.
  */
 function countedLoop(f, { init, test, update, body }) {
   const name = counterOf(init)

@@ -1,7 +1,8 @@
 // Takes: `decide` for cells whose states are written under the rules of the caller.
 //
-// By one limit it is one function, with all that it calls put in place. For takes by several limits there are two functions for each algorithm, which are what
-// `decide` does with a cell in each of its two loops, and `takeAll`, which is `decide` itself and calls those of each cell.
+// By one limit it is one function, with all that it calls put in place. For takes by several limits
+// there are two functions for each algorithm, which are what `decide` does with a cell in each of
+// its two loops, and `takeAll`, which is `decide` itself and calls those of each cell.
 import { algorithmNode, assigns, Escape, fieldsOf, literal, nothing, Specialiser, variable } from './specialise.mjs'
 import { BOOLEAN, NUMBER, STRING, UNKNOWN } from './types.mjs'
 
@@ -18,8 +19,10 @@ const WORDS = { kind: 'array', of: NUMBER }
 const OBJECT = { kind: 'object', name: 'cell' }
 
 /**
- * What is decided by one limit, on a state under the caller's rule. A function of the figures of the rule, as a syntax tree, in sections: the rule, what each of the verbs does with a state,
- * and the values: how many words a state may have and how many a new one has, whether the words are variables; and `neededWords`, if states grow.
+ * What is decided by one limit, on a state under the caller's rule. A function of the figures of
+ * the rule, as a syntax tree, in sections: the rule, what each of the verbs does with a state, and
+ * the values: how many words a state may have and how many a new one has, whether the words are
+ * variables; and `neededWords`, if states grow.
  */
 export function plainFunction(program, decide, algorithm, verbs) {
   return madeOf('newPlain', program, algorithm, (rule, { words, freshWords }) => {
@@ -29,7 +32,10 @@ export function plainFunction(program, decide, algorithm, verbs) {
   })
 }
 
-/** The same for several limits: it returns the two functions of a cell, how many words a state may have and how many a new one has; and `neededWords`. */
+/**
+ * The same for several limits: it returns the two functions of a cell, how many words a state may
+ * have and how many a new one has; and `neededWords`.
+ */
 export function phasesFunction(program, decide, algorithm) {
   const { node } = program.binding(decide, 'decide', { start: 0 })
   return madeOf('newPhases', program, algorithm, (rule, { words, freshWords }) => {
@@ -38,7 +44,10 @@ export function phasesFunction(program, decide, algorithm) {
   })
 }
 
-/** `bodyBy(rule, { words, freshWords })`: the functions by a rule, and what else is returned with them. */
+/**
+ * `bodyBy(rule, { words, freshWords })`: the functions by a rule, and what else is returned with
+ * them.
+ */
 function madeOf(name, program, algorithm, bodyBy) {
   const figures = variable('figures', WORDS)
   const made = specialiserFor(program, [figures])
@@ -57,7 +66,9 @@ function madeOf(name, program, algorithm, bodyBy) {
   return functionOf(name, [figures], [...lines, ...body])
 }
 
-/** `takeAll(cells, nowUs)`: `decide` for cells that bring the functions of their phases with them. */
+/**
+ * `takeAll(cells, nowUs)`: `decide` for cells that bring the functions of their phases with them.
+ */
 export function takeAllFunction(program, decide) {
   const { node } = program.binding(decide, 'decide', { start: 0 })
   const [cells, nowUs] = [variable('cells', { kind: 'array', of: OBJECT }), variable('nowUs', NUMBER)]
@@ -79,7 +90,10 @@ function valuesFor({ params }, given) {
   return params.map(({ name }) => given[name])
 }
 
-/** The loops over the cells, each with what it uses of the variables around it, and which of those it assigns. */
+/**
+ * The loops over the cells, each with what it uses of the variables around it, and which of those
+ * it assigns.
+ */
 function phasesOf(node) {
   const declared = []
   const phases = []
@@ -119,7 +133,10 @@ function callOf(name, { used, assigned }, { init }) {
   return { type: 'BlockStatement', body: [{ type: 'ExpressionStatement', expression, start: 0, end: 0 }], start: 0, end: 0 }
 }
 
-/** The functions with a variable for each field of the rule. Undefined if functions are called with the rule as a whole. */
+/**
+ * The functions with a variable for each field of the rule. Undefined if functions are called with
+ * the rule as a whole.
+ */
 function inVariables(algorithm, made, { properties }, by) {
   const declared = []
   const fields = properties.map(({ key: { name }, value }) => {
@@ -155,8 +172,10 @@ function neededBy(program, algorithm) {
 }
 
 /**
- * What `decide` does for one cell, as a block. It uses the words of the state (`s`, or `s1` to `s4`), `isHeld`, `cost`, `nowUs`, and to settle `ofUs` and, of what can be booked ahead,
- * `drainedUs`: when the charge would have drained; to renew, `tokens`. It assigns `changed` and the fields of the verdict.
+ * What `decide` does for one cell, as a block. It uses the words of the state (`s`, or `s1` to
+ * `s4`), `isHeld`, `cost`, `nowUs`, and to settle `ofUs` and, of what can be booked ahead,
+ * `drainedUs`: when the charge would have drained; to renew, `tokens`. It assigns `changed` and the
+ * fields of the verdict.
  */
 function verbBy(verb, program, decide, algorithm, rule, isInVariables) {
   const words = isInVariables ? ['s1', 's2', 's3', 's4'].map((name) => variable(name, NUMBER, false)) : []
@@ -197,7 +216,10 @@ function section(name) {
   return { type: 'Section', name, start: 0, end: 0 }
 }
 
-/** What one loop of `decide` does with a cell, as a function of the cell, the time, and the variables around the loop. Returns the one that it assigns. */
+/**
+ * What one loop of `decide` does with a cell, as a function of the cell, the time, and the
+ * variables around the loop. Returns the one that it assigns.
+ */
 function phaseFunction(program, decide, rule, node, name, { loop, used, assigned }) {
   const [cell, nowUs, s, cost] = [variable('cell', OBJECT), variable('nowUs', NUMBER), variable('s', WORDS), variable('cost', NUMBER)]
   const verdict = variable('verdict', OBJECT)

@@ -1,7 +1,9 @@
-// The few facts about types that decide how an expression becomes Lua: there 0 and '' are true, and only false and nil are not.
+// The few facts about types that decide how an expression becomes Lua: there 0 and '' are true, and
+// only false and nil are not.
 //
-// A type is { kind, isOptional? } with more by kind: `of` for arrays, `node`, `source` and `names` for objects that are declared, `returns` and
-// `parameters` for functions. `isOptional`: may be undefined.
+// A type is { kind, isOptional? } with more by kind: `of` for arrays, `node`, `source` and `names`
+// for objects that are declared, `returns` and `parameters` for functions. `isOptional`: may be
+// undefined.
 
 export const NUMBER = { kind: 'number' }
 export const STRING = { kind: 'string' }
@@ -37,7 +39,10 @@ export class Types {
     this.#program = program
   }
 
-  /** The type that a node of the source means. `names` holds the type arguments that are known by name. */
+  /**
+   * The type that a node of the source means. `names` holds the type arguments that are known by
+   * name.
+   */
   read(source, node, names = {}) {
     if (node === null || node === undefined) return UNKNOWN
     if (node.type === 'TSTypeAnnotation') return this.read(source, node.typeAnnotation, names)

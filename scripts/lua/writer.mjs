@@ -1,4 +1,5 @@
-// Writes one function: keeps its lines, the names it declares, and the functions and arrays at the top of modules that it uses.
+// Writes one function: keeps its lines, the names it declares, and the functions and arrays at the
+// top of modules that it uses.
 import { constantOf } from './constants.mjs'
 import { atom } from './levels.mjs'
 import { localName } from './names.mjs'
@@ -18,7 +19,10 @@ export class Writer {
     this.source = source
   }
 
-  /** The lines of a function. `head` makes the first one out of the parameters; `types` are theirs, where the source does not say. */
+  /**
+   * The lines of a function. `head` makes the first one out of the parameters; `types` are theirs,
+   * where the source does not say.
+   */
   function(node, types, head) {
     if (node.async || node.generator) this.fail(node, 'async functions and generators do not become Lua')
     this.nested(() => {
@@ -98,7 +102,10 @@ export class Writer {
     return binding?.kind === 'array' ? binding : undefined
   }
 
-  /** An element of such an array: a variable of its own, as long as the array is only used with constant indexes. */
+  /**
+   * An element of such an array: a variable of its own, as long as the array is only used with
+   * constant indexes.
+   */
   arrayElement(binding, index, node) {
     const key = this.#generation.keyOf(binding)
     this.#use(binding, node)
@@ -109,14 +116,20 @@ export class Writer {
       : `${this.#generation.nameOf(binding)}${index.text}`
   }
 
-  /** Another writer for the body of a function that is computed in place here: its parameters stand for these locals. */
+  /**
+   * Another writer for the body of a function that is computed in place here: its parameters stand
+   * for these locals.
+   */
   inside(source, locals) {
     const inner = new Writer(this.#generation, source)
     inner.#scopes.push(locals)
     return inner
   }
 
-  /** Takes over what such a body uses. Tells whether that was possible: not if this function does not see what the body means. */
+  /**
+   * Takes over what such a body uses. Tells whether that was possible: not if this function does
+   * not see what the body means.
+   */
   adopt(inner) {
     const names = new Set(this.#scopes.flatMap((scope) => [...scope.values()].map(({ name }) => name)))
     const isSeen = (each) => !names.has(this.#generation.nameOf(each)) && !this.#generation.isHidden(each, this.source)
@@ -131,7 +144,10 @@ export class Writer {
     this.uses.add(binding)
   }
 
-  /** Whether an expression keeps its value while a loop runs: what is never assigned in it, and readonly members of that. */
+  /**
+   * Whether an expression keeps its value while a loop runs: what is never assigned in it, and
+   * readonly members of that.
+   */
   isStill(node, loop) {
     if (this.#constant(node) !== undefined) return true
     const areStill = (...nodes) => nodes.every((each) => this.isStill(each, loop))

@@ -10,8 +10,9 @@ export function isFolder(path: string): boolean {
 }
 
 /**
- * Calls back soon after any of some files, or anything in some folders, has changed, once for all: a file that is being written says so several times,
- * and is empty in between. The folders are watched and not the files: editors and Kubernetes put other files in their place.
+ * Calls back soon after any of some files, or anything in some folders, has changed, once for all:
+ * a file that is being written says so several times, and is empty in between. The folders are
+ * watched and not the files: editors and Kubernetes put other files in their place.
  */
 export function watchFiles(paths: readonly string[], onChange: () => void, onLost: (error: Error) => void): () => void {
   let soon: ReturnType<typeof setTimeout> | undefined

@@ -1,7 +1,8 @@
 /**
- * Bytes that the service holds for its clients: what has come of a request that is not complete yet, and answers that were not taken yet. Complete
- * requests come and answers are taken within milliseconds, so bytes beyond the bound are held for clients that are slow, or only pretend:
- * the oldest is ended to make room.
+ * Bytes that the service holds for its clients: what has come of a request that is not complete
+ * yet, and answers that were not taken yet. Complete requests come and answers are taken within
+ * milliseconds, so bytes beyond the bound are held for clients that are slow, or only pretend: the
+ * oldest is ended to make room.
  */
 
 /** For all clients together, over HTTP and gRPC. */

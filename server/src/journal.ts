@@ -16,7 +16,10 @@ export interface Journal {
   decisionFailed(limiter: string, error: SluiceError): void
   /** A rate has followed the load. */
   limitMoved(change: RateChange): void
-  /** Hits were refused by a rule that is asked with 0 hits first: they may have been used already, at the end of a stream. */
+  /**
+   * Hits were refused by a rule that is asked with 0 hits first: they may have been used already,
+   * at the end of a stream.
+   */
   notCharged(rule: string, hits: number): void
   /** Undefined: there is no listener. */
   readonly decided: ((limiter: string, event: DecisionEvent, isShadow: boolean) => void) | undefined

@@ -16,7 +16,9 @@ export async function openPostgres(url: string, onError: (error: Error) => void)
   return { store: postgresStore(pool, { migrate: true }), description: withoutPassword(url), close: () => void pool.end() }
 }
 
-/** For people: neither names nor passwords of users, nor options, of which one may be a password. */
+/**
+ * For people: neither names nor passwords of users, nor options, of which one may be a password.
+ */
 function withoutPassword(url: string): string {
   return url.replace(/\?.*$/s, '').replace(/^([\w+.-]*:(?:\/\/)?)?.*@/s, '$1')
 }

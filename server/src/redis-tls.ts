@@ -12,8 +12,9 @@ export interface RedisTlsFiles {
 }
 
 /**
- * For an ioredis client, which copies its options at each attempt to connect: then the files are read again. Files that are wrong by then leave it
- * with those of before. Throws if they are wrong now. Undefined: no file is named.
+ * For an ioredis client, which copies its options at each attempt to connect: then the files are
+ * read again. Files that are wrong by then leave it with those of before. Throws if they are wrong
+ * now. Undefined: no file is named.
  */
 export function redisTls(files: RedisTlsFiles, onError: (error: Error) => void): SecureContextOptions | undefined {
   if (Object.values(files).every((file) => file === undefined)) return undefined

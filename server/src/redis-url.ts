@@ -1,4 +1,7 @@
-/** Where Redis is, as one text: a server, a socket of this machine, the sentinels that know the primary, or nodes of a cluster. */
+/**
+ * Where Redis is, as one text: a server, a socket of this machine, the sentinels that know the
+ * primary, or nodes of a cluster.
+ */
 export interface Endpoint {
   readonly host: string
   readonly port: number
@@ -32,7 +35,10 @@ export function redisAddress(text: string): RedisAddress {
   return { kind: 'server', url: first, access: new URL(first).protocol === 'rediss:' ? { tls: {} } : {} }
 }
 
-/** The nodes that a cluster tells of are spoken to as those that are named: with TLS or without it, and by the same user. */
+/**
+ * The nodes that a cluster tells of are spoken to as those that are named: with TLS or without it,
+ * and by the same user.
+ */
 function clusterOf(urls: readonly URL[]): RedisAddress {
   const [{ protocol, username, password }] = urls as [URL, ...URL[]]
   if (urls.some((url) => url.protocol !== protocol || url.username !== username || url.password !== password)) {
@@ -46,7 +52,10 @@ function unbracketed(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, '')
 }
 
-/** `redis+sentinel://user:password@host:26379,host:26379/primary/0`: user and password are those of Redis itself. */
+/**
+ * `redis+sentinel://user:password@host:26379,host:26379/primary/0`: user and password are those of
+ * Redis itself.
+ */
 function sentinelsIn(text: string): RedisAddress {
   const [, scheme, access = '', hosts, primary, db] =
     /^(rediss?)\+sentinel:\/\/(?:([^@/]*)@)?([^/?#]+)\/([^/?#]+)(?:\/(\d+))?$/.exec(text) ?? []
@@ -81,7 +90,9 @@ function dbIn(text: string | undefined): Access {
   return text === undefined ? {} : { db: Number(text) }
 }
 
-/** For people: neither names nor passwords of users, nor options, of which one may be a password. */
+/**
+ * For people: neither names nor passwords of users, nor options, of which one may be a password.
+ */
 export function withoutSecrets(text: string): string {
   return text
     .split(',')

@@ -68,9 +68,9 @@ export interface Service {
   readonly grpcPort: number
   readonly healthPort: number | undefined
   /**
-   * Says for `drainMs` that it is no longer ready, and with every answer that its connection ends; then stops accepting, lets requests
-   * under way finish, ends calls that still wait after `graceMs`, and closes. Without the first, a request on a kept connection may meet
-   * its end.
+   * Says for `drainMs` that it is no longer ready, and with every answer that its connection ends;
+   * then stops accepting, lets requests under way finish, ends calls that still wait after
+   * `graceMs`, and closes. Without the first, a request on a kept connection may meet its end.
    */
   stop(graceMs: number, drainMs?: number): Promise<void>
 }
@@ -80,7 +80,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const metrics = new Metrics(store)
   const top = options.topRefused === undefined ? undefined : new TopRefused(clock ?? systemClock)
   const limiters = new Limiters(config, { store, clock, onRefused: top?.refused.bind(top), journal, signals }, metrics)
-  // People read it beside their own clocks: the time of the day, which may be set, unlike the system clock of the limiters.
+  // People read it beside their own clocks: the time of the day, which may be set, unlike the
+  // system clock of the limiters.
   const nowMs = clock === undefined ? Date.now : () => clock.nowUs() / 1000
   const refusals = top === undefined ? undefined : { top, shown: options.topRefused as number }
   const watched = { limiters, store, startedAtMs: nowMs(), nowMs, refusals }

@@ -1,7 +1,7 @@
 /**
- * The parts of the library that the service uses. The only file here that reaches out of this folder: it is built together with the
- * library's sources, so
- * that it needs neither a link in node_modules nor a library that was built before.
+ * The parts of the library that the service uses. The only file here that reaches out of this
+ * folder: it is built together with the library's sources, so that it needs neither a link in
+ * node_modules nor a library that was built before.
  */
 export { limitOf, RULE } from '../../src/algorithms/algorithm.ts'
 export { atRate } from '../../src/algorithms/at-rate.ts'

@@ -1,4 +1,7 @@
-/** Where counts live: the memory of this process; Redis, so that many copies of the service hold one limit; or a file, for those of one machine. */
+/**
+ * Where counts live: the memory of this process; Redis, so that many copies of the service hold one
+ * limit; or a file, for those of one machine.
+ */
 
 import type { SecureContextOptions } from 'node:tls'
 import type { Cluster, Redis } from 'ioredis'
@@ -47,7 +50,10 @@ export function openFile(path: string): OpenedStore {
 /** A connection that owes an answer for so long is dead, and made anew. */
 const socketTimeout = 3_000
 
-/** Nothing is ever sent twice: it could be charged twice. And nothing waits for a server that is away: the failure policy decides. */
+/**
+ * Nothing is ever sent twice: it could be charged twice. And nothing waits for a server that is
+ * away: the failure policy decides.
+ */
 async function clientFor(
   address: RedisAddress,
   sentinelPassword: string | undefined,

@@ -1,4 +1,7 @@
-/** TLS for both ports, from files that may change while the service runs: certificates live for weeks, and the service for longer. */
+/**
+ * TLS for both ports, from files that may change while the service runs: certificates live for
+ * weeks, and the service for longer.
+ */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Server } from 'node:net'

@@ -1,4 +1,7 @@
-/** Tokens: which callers may write, or read. Only digests are kept, so that no token can end up in a log or a dump. */
+/**
+ * Tokens: which callers may write, or read. Only digests are kept, so that no token can end up in a
+ * log or a dump.
+ */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
@@ -22,7 +25,10 @@ export class Tokens {
     return !isSame
   }
 
-  /** Whether an `Authorization` is one of ours. Every token is compared, and in the same time whatever was sent. */
+  /**
+   * Whether an `Authorization` is one of ours. Every token is compared, and in the same time
+   * whatever was sent.
+   */
   accept(authorization: string | undefined): boolean {
     const sent = digest(/^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1] ?? '')
     let found = false
@@ -35,7 +41,10 @@ function digest(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-/** From a file with one on each line, or from a variable with commas between them. Undefined: no token is needed. */
+/**
+ * From a file with one on each line, or from a variable with commas between them. Undefined: no
+ * token is needed.
+ */
 export function tokensFrom(file: string | undefined, variable: string | undefined, name = 'SLUICE_TOKENS'): Tokens | undefined {
   if (file === undefined && variable === undefined) return undefined
   const text = file === undefined ? (variable as string).replaceAll(',', '\n') : readFileSync(file, 'utf8')

@@ -1,4 +1,7 @@
-/** Configuration files: what they may contain, and the errors about wrong ones, which always name the place. */
+/**
+ * Configuration files: what they may contain, and the errors about wrong ones, which always name
+ * the place.
+ */
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'

@@ -1,4 +1,7 @@
-/** Limits on connections: how much a client may take of the service, and the answers to a supervisor meanwhile. Over real sockets. */
+/**
+ * Limits on connections: how much a client may take of the service, and the answers to a supervisor
+ * meanwhile. Over real sockets.
+ */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** The dashboard and the alerts: every metric and label that they ask for is among those of the service after real traffic. */
+/**
+ * The dashboard and the alerts: every metric and label that they ask for is among those of the
+ * service after real traffic.
+ */
 import { readFileSync } from 'node:fs'
 import { DataPointType, MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics'
 import { parser } from '@prometheus-io/lezer-promql'

@@ -1,4 +1,7 @@
-/** The files in deploy/: the image, built here without an engine; the compose file; the dashboard and the alerts. */
+/**
+ * The files in deploy/: the image, built here without an engine; the compose file; the dashboard
+ * and the alerts.
+ */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'

@@ -1,6 +1,7 @@
 /**
- * Floods against the built service with a small heap: each is refused clearly, others are served meanwhile, and the memory of the process stays below
- * a stated number. A comment beside each says how much memory the flood would take without its bound.
+ * Floods against the built service with a small heap: each is refused clearly, others are served
+ * meanwhile, and the memory of the process stays below a stated number. A comment beside each says
+ * how much memory the flood would take without its bound.
  */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -31,7 +32,10 @@ domains:
   edge: { descriptors: [{ key: ip, limit: { type: gcra, rate: 1000/s, burst: 1000 } }] }
 `
 const TOKEN = 'a-token-of-the-test'
-/** What the process takes when it has started, 100 MB, and twice its heap. Buffers are not in the heap. */
+/**
+ * What the process takes when it has started, 100 MB, and twice its heap. Buffers are not in the
+ * heap.
+ */
 const MOST_RSS_MB = 350
 
 let folder: string
@@ -90,7 +94,8 @@ describe('over HTTP', () => {
     const [answer] = (await once(polite, 'data')) as [Buffer]
     expect(answer.toString()).toMatch(/^HTTP\/1.1 429 .*"code":"PIPELINE"/s)
     await closed(polite)
-    // 60,000 waits of 9 KB would be 540 MB. A client that goes on sending may not hear why it is cut off.
+    // 60,000 waits of 9 KB would be 540 MB. A client that goes on sending may not hear why it is
+    // cut off.
     const flood = opened(service.httpPort).resume()
     flood.write(ask.repeat(60_000))
     await closed(flood)
@@ -192,7 +197,10 @@ describe('over gRPC', () => {
   const HEADERS = { ':method': 'POST', ':path': PATH, 'content-type': 'application/grpc', te: 'trailers' }
   const ASK = { domain: 'edge', descriptors: [{ entries: [{ key: 'ip', value: '1.1.1.1' }] }] }
 
-  /** Sends so much of a message of so many bytes, and stops. Resolves with the status; undefined if the connection ended without one. */
+  /**
+   * Sends so much of a message of so many bytes, and stops. Resolves with the status; undefined if
+   * the connection ended without one.
+   */
   function stalled(session: ClientHttp2Session, bytes: number, sent: number): Promise<number | undefined> {
     const stream: ClientHttp2Stream = session.request(HEADERS)
     const prefix = Buffer.alloc(5)

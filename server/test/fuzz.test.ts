@@ -1,4 +1,7 @@
-/** Random requests: each gets an answer that the OpenAPI document knows, never a 500, never a hang, and a refused request touches nothing. */
+/**
+ * Random requests: each gets an answer that the OpenAPI document knows, never a 500, never a hang,
+ * and a refused request touches nothing.
+ */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answerJson } from '../src/http/answer-json.ts'

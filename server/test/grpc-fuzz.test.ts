@@ -1,4 +1,7 @@
-/** Any message that can be written: answered, or refused for a reason that the message shows, and then nothing was touched. */
+/**
+ * Any message that can be written: answered, or refused for a reason that the message shows, and
+ * then nothing was touched.
+ */
 import { type ServiceError, status } from '@grpc/grpc-js'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

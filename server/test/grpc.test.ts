@@ -152,7 +152,10 @@ describe('a descriptor', () => {
   })
 })
 
-/** As Envoy does for a stream with `apply_on_stream_done`: it asks with 0 hits, and at the end tells what was used and ignores the answer. */
+/**
+ * As Envoy does for a stream with `apply_on_stream_done`: it asks with 0 hits, and at the end tells
+ * what was used and ignores the answer.
+ */
 describe('a stream that is charged at its end', () => {
   const descriptor = (key: string, value: number) => ({ ...described([key, 'u1']), hits_addend: { value } })
   const hits = async (key: string, value: number) =>

@@ -1,4 +1,7 @@
-/** The guard of a gRPC call, on a real server: by the HTTP/2 stream, and where grpc-js does not show it. */
+/**
+ * The guard of a gRPC call, on a real server: by the HTTP/2 stream, and where grpc-js does not show
+ * it.
+ */
 import { once } from 'node:events'
 import { connect } from 'node:http2'
 import { Metadata, Server, ServerCredentials, ServerInterceptingCall, type ServerInterceptor, status } from '@grpc/grpc-js'

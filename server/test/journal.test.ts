@@ -1,4 +1,7 @@
-/** The log of the built service: outages of a real Redis, what comes after them, reloads and decisions. */
+/**
+ * The log of the built service: outages of a real Redis, what comes after them, reloads and
+ * decisions.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

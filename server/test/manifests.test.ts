@@ -1,4 +1,7 @@
-/** The manifests in deploy/ for Envoy and Kubernetes. Neither runs here: field names are compared with theirs, and every part of ours is run. */
+/**
+ * The manifests in deploy/ for Envoy and Kubernetes. Neither runs here: field names are compared
+ * with theirs, and every part of ours is run.
+ */
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parseArgs } from 'node:util'

@@ -217,7 +217,10 @@ describe('two copies on one Redis', () => {
     expect((await post(other, '/v1/decide', { ...ask, verb: 'peek' })).remaining).toBe(2)
   })
 
-  /** Callers that take at one copy, and release at another, as a balancer has it: never more than two hold at once. */
+  /**
+   * Callers that take at one copy, and release at another, as a balancer has it: never more than
+   * two hold at once.
+   */
   test('many callers through both copies never hold more than the limit', async () => {
     let holding = 0
     let most = 0

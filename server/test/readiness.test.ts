@@ -1,4 +1,7 @@
-/** Readiness, which says whether to send callers here: on a real Redis that is missing, starts, stands still and stops. */
+/**
+ * Readiness, which says whether to send callers here: on a real Redis that is missing, starts,
+ * stands still and stops.
+ */
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { freePort, type RedisServer, startServer } from '../../test/support/redis-servers.ts'
 import { readConfig } from '../src/config/read.ts'

@@ -103,7 +103,10 @@ describe('other ways to Redis', () => {
     }
   })
 
-  /** A server that wants certificates, as a cluster of one, and a user without whom nothing but its state can be seen. */
+  /**
+   * A server that wants certificates, as a cluster of one, and a user without whom nothing but its
+   * state can be seen.
+   */
   async function startGuarded(): Promise<{ redis: RedisServer; port: number }> {
     const port = await freePort(55_000)
     const files = ['--tls-ca-cert-file', certificate('ca.pem'), '--tls-cert-file', certificate('server.pem')]

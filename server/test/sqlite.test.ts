@@ -1,6 +1,6 @@
 /**
- * Two built copies of the service on one file: they hold one limit, through the kill of one, a restart, and a lock that
- * another program holds.
+ * Two built copies of the service on one file: they hold one limit, through the kill of one, a
+ * restart, and a lock that another program holds.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'

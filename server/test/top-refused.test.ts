@@ -22,7 +22,10 @@ class Exact {
   }
 }
 
-/** A key by its number, or so many times five minutes. Low numbers are common, as the worst callers are. */
+/**
+ * A key by its number, or so many times five minutes. Low numbers are common, as the worst callers
+ * are.
+ */
 const refusal = fc.oneof({ weight: 3, arbitrary: fc.nat(3) }, { weight: 5, arbitrary: fc.nat(40) })
 const step = fc.oneof(
   { weight: 40, arbitrary: refusal.map((key) => ({ key: `k${key}`, halvings: 0 })) },

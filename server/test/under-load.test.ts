@@ -1,6 +1,7 @@
 /**
- * Two built copies of the service on one Redis, under load, and in the middle of it a new configuration, a crash of Redis and the stop of a copy. Every
- * call is answered, and every permit is accounted for: by the answers, by the metrics, and by what Redis holds.
+ * Two built copies of the service on one Redis, under load, and in the middle of it a new
+ * configuration, a crash of Redis and the stop of a copy. Every call is answered, and every permit
+ * is accounted for: by the answers, by the metrics, and by what Redis holds.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
@@ -16,8 +17,9 @@ const BATCH = 5
 const FIRST_LIMIT = 1_500
 const LIMIT = 3_000
 
-// The bounds, before anything is observed. Redis writes every decision to the disk before it answers, so a crash forgets none that was answered. It may
-// have made one that it could not answer any more: at most what every caller had under way. The policy lets nothing pass meanwhile.
+// The bounds, before anything is observed. Redis writes every decision to the disk before it
+// answers, so a crash forgets none that was answered. It may have made one that it could not answer
+// any more: at most what every caller had under way. The policy lets nothing pass meanwhile.
 const MOST_UNANSWERED = (CALLERS / 2) * (1 + BATCH)
 const MOST_BY_POLICY = 0
 

@@ -1,6 +1,7 @@
 /**
- * Node forgets the address of a connection that is closed, unless it was asked for it before. A client that sends a request and hangs up while an
- * earlier middleware is at work would have no address when it is counted. So every request's address is asked for as it arrives.
+ * Node forgets the address of a connection that is closed, unless it was asked for it before. A
+ * client that sends a request and hangs up while an earlier middleware is at work would have no
+ * address when it is counted. So every request's address is asked for as it arrives.
  */
 
 interface Channels {

@@ -6,8 +6,8 @@ interface Routed {
 }
 
 /**
- * The path of the route, or its pattern. The path of a router around it is left out: it may have parameters, and of those only what the client wrote is
- * known (`baseUrl`).
+ * The path of the route, or its pattern. The path of a router around it is left out: it may have
+ * parameters, and of those only what the client wrote is known (`baseUrl`).
  */
 export function expressRoute(request: object): string | undefined {
   const { route } = request as Routed

@@ -1,4 +1,7 @@
-/** Express 4 and 5, and anything else that takes `(req, res, next)`: `app.use(rateLimit({ limit: gcra({ rate: '100/min', burst: 20 }) }))`. */
+/**
+ * Express 4 and 5, and anything else that takes `(req, res, next)`:
+ * `app.use(rateLimit({ limit: gcra({ rate: '100/min', burst: 20 }) }))`.
+ */
 import type { Entry } from '../http/entry.ts'
 import type { HttpOptions } from '../http/options.ts'
 import { type AnyRequest, asError, isPromise } from '../http/request.ts'

@@ -10,8 +10,8 @@ import type { NodeResponse } from './node-request.ts'
 export type RouteRateLimit<Req = FastifyRequestLike> = false | HttpChoices<Req> | HttpOptions<Req, Limits, Store>
 
 /**
- * Holds the gate of the plugin that, of several around a route, decides by the limits of the route's own: the innermost, because more than one
- * would count twice.
+ * Holds the gate of the plugin that, of several around a route, decides by the limits of the
+ * route's own: the innermost, because more than one would count twice.
  */
 const OWNER = Symbol('sluice.owner')
 
@@ -37,7 +37,10 @@ export class RouteGates<Req> {
   /** When the application is ready, it is known whether one of them says something. */
   readonly #noticed: Route<Req>[] = []
   #sawAll = true
-  /** No route says anything: then the request need not be asked for its route, which takes as long as a decision. */
+  /**
+   * No route says anything: then the request need not be asked for its route, which takes as long
+   * as a decision.
+   */
   #areAllAlike = false
 
   constructor(gate: Gate<Req, NodeResponse>) {
@@ -60,14 +63,17 @@ export class RouteGates<Req> {
     if (hasOwnLimits(rateLimit)) config[OWNER] = this.#gate
   }
 
-  /** The application is ready: other plugins, too, have said about the routes what they had to say. */
+  /**
+   * The application is ready: other plugins, too, have said about the routes what they had to say.
+   */
   onReady(): void {
     this.#areAllAlike = this.#sawAll && this.#noticed.every(({ config }) => config?.rateLimit === undefined)
   }
 
   /** Undefined if the route goes without, or if another plugin decides about it. */
   gateOf(request: FastifyRequestLike): Gate<Req, NodeResponse> | undefined {
-    // A request that is not found has no route and no config of its own: it is limited as its scope is.
+    // A request that is not found has no route and no config of its own: it is limited as its scope
+    // is.
     return this.#areAllAlike || request.is404 ? this.#gate : this.#gateOfRoute(request)
   }
 
@@ -84,7 +90,10 @@ export class RouteGates<Req> {
     return config[this.#own]
   }
 
-  /** Of a route that was made before the plugin was loaded, as where its registration is not awaited. By now HEAD has a config of its own. */
+  /**
+   * Of a route that was made before the plugin was loaded, as where its registration is not
+   * awaited. By now HEAD has a config of its own.
+   */
   #lateGate({ url }: RouteConfig<Req>, rateLimit: object): Gate<Req, NodeResponse> {
     const byUrl = this.#late.get(rateLimit) ?? new Map<string | undefined, Gate<Req, NodeResponse>>()
     this.#late.set(rateLimit, byUrl)

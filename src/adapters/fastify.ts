@@ -1,6 +1,7 @@
 /**
- * Fastify: `await app.register(rateLimit({ limit }))` limits the scope it is registered in and the scopes within it. A route may go without
- * (`config: { rateLimit: false }`), change some choices (`{ cost: 5 }`), or have a limit of its own (`{ limit: ... }`).
+ * Fastify: `await app.register(rateLimit({ limit }))` limits the scope it is registered in and the
+ * scopes within it. A route may go without (`config: { rateLimit: false }`), change some choices
+ * (`{ cost: 5 }`), or have a limit of its own (`{ limit: ... }`).
  */
 import { SluiceError, shown } from '../errors.ts'
 import type { Entry } from '../http/entry.ts'
@@ -17,7 +18,10 @@ export * from '../http/index.ts'
 export type { FastifyReplyLike, FastifyRequestLike } from './fastify-reply.ts'
 export type { RouteRateLimit } from './fastify-routes.ts'
 
-/** What a request carries: `declare module 'fastify' { interface FastifyRequest extends RateLimited {} }`. */
+/**
+ * What a request carries:
+ * `declare module 'fastify' { interface FastifyRequest extends RateLimited {} }`.
+ */
 export interface RateLimited {
   /** The decision of the last limiter. Undefined if the request was skipped. */
   rateLimit?: HttpDecision
@@ -28,8 +32,8 @@ const HOOKS = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as cons
 
 export interface FastifyOptions {
   /**
-   * When a request is limited. Later hooks know more of it, such as the user that a hook before found, and more was done for it by then. Default
-   * `'onRequest'`.
+   * When a request is limited. Later hooks know more of it, such as the user that a hook before
+   * found, and more was done for it by then. Default `'onRequest'`.
    */
   readonly hook?: (typeof HOOKS)[number]
 }
@@ -73,11 +77,14 @@ export function rateLimit<
     instance.addHook(hook, hook === 'preParsing' ? preParsing : limit)
     done()
   }
-  // Fastify gives a plugin a scope of its own, unless it says that it is for the scope it is registered in.
+  // Fastify gives a plugin a scope of its own, unless it says that it is for the scope it is
+  // registered in.
   return Object.assign(plugin, { [Symbol.for('skip-override')]: true, [Symbol.for('fastify.display-name')]: 'sluice' })
 }
 
-/** By itself, because a hook that made functions would make room for what they use at every request. */
+/**
+ * By itself, because a hook that made functions would make room for what they use at every request.
+ */
 function goOnLater(entered: Promise<Entry>, request: RateLimited, reply: FastifyReplyLike, done: (error?: Error) => void): void {
   entered.then((entry) => goOn(entry, request, reply, done)).catch((error) => done(asError(error)))
 }

@@ -1,4 +1,7 @@
-/** Shared by the adapters for `Request` and `Response`. Only the parts that they need are declared, so that no types of a browser are. */
+/**
+ * Shared by the adapters for `Request` and `Response`. Only the parts that they need are declared,
+ * so that no types of a browser are.
+ */
 import type { Refusal } from '../http/refusal.ts'
 import { CLIENT_LEFT, type HttpOutcome, type HttpRequest } from '../http/request.ts'
 import type { Abortable } from '../limiter/input.ts'
@@ -20,12 +23,17 @@ export function signalOf({ signal }: FetchRequest): Abortable | undefined {
   return signal as Abortable | undefined
 }
 
-/** Nothing is sent before the handler is done, so that who has left by then was answered nothing. */
+/**
+ * Nothing is sent before the handler is done, so that who has left by then was answered nothing.
+ */
 export function outcomeOf(status: number, signal: Abortable | undefined): HttpOutcome {
   return signal?.aborted ? { status: CLIENT_LEFT, aborted: true } : { status, aborted: false }
 }
 
-/** A connection that becomes another (a WebSocket) is no answer to put headers on. Bun's handlers return nothing then. */
+/**
+ * A connection that becomes another (a WebSocket) is no answer to put headers on. Bun's handlers
+ * return nothing then.
+ */
 export function isUpgrade(answered: FetchResponse | undefined): boolean {
   return answered === undefined || answered.status === SWITCHING_PROTOCOLS
 }

@@ -1,4 +1,7 @@
-/** Handlers from `Request` to `Response`: Bun.serve, Deno.serve, Next.js route handlers, Workers. `Deno.serve(rateLimit({ limit })(handler))`. */
+/**
+ * Handlers from `Request` to `Response`: Bun.serve, Deno.serve, Next.js route handlers, Workers.
+ * `Deno.serve(rateLimit({ limit })(handler))`.
+ */
 import { Gate } from '../http/gate.ts'
 import { besides } from '../http/headers.ts'
 import type { HttpOptions } from '../http/options.ts'
@@ -27,7 +30,8 @@ export type { FetchRequest, FetchResponse } from './fetch-request.ts'
 
 export interface FetchOptions<Req> {
   /**
-   * The client's address, from what the runtime hands to the handler. Default: what Deno and Bun tell. Others have to be asked: on Workers
+   * The client's address, from what the runtime hands to the handler. Default: what Deno and Bun
+   * tell. Others have to be asked: on Workers
    * `(request) => request.headers.get('cf-connecting-ip')`.
    */
   readonly address?: (request: Req, ...rest: never[]) => string | null | undefined

@@ -1,4 +1,7 @@
-/** Hono: `app.use(rateLimit({ limit }))`; the decision is `c.get('rateLimit')`, typed by `new Hono<{ Variables: RateLimitVariables }>()`. */
+/**
+ * Hono: `app.use(rateLimit({ limit }))`; the decision is `c.get('rateLimit')`, typed by
+ * `new Hono<{ Variables: RateLimitVariables }>()`.
+ */
 import type { Entry } from '../http/entry.ts'
 import { Gate } from '../http/gate.ts'
 import { besides } from '../http/headers.ts'
@@ -24,7 +27,10 @@ export interface RateLimitVariables {
 }
 
 export interface HonoOptions<Ctx> {
-  /** The client's address. Default: what Node, Deno and Bun tell. On Workers: `(c) => c.req.header('cf-connecting-ip')`. */
+  /**
+   * The client's address. Default: what Node, Deno and Bun tell. On Workers:
+   * `(c) => c.req.header('cf-connecting-ip')`.
+   */
   readonly address?: (c: Ctx) => string | null | undefined
 }
 
@@ -50,7 +56,8 @@ export function rateLimit<
       if (entry.refusal !== undefined) return refuse(c, node, entry.refusal, earlier)
       if (node === undefined) return nextAnywhere(c, http, entry, earlier, next)
       leaveAtEnd(entry, node.outgoing)
-      // Hono's answer to a header of its own is to build `Headers`, which takes longer than all the rest; Node's response takes it as it is.
+      // Hono's answer to a header of its own is to build `Headers`, which takes longer than all the
+      // rest; Node's response takes it as it is.
       setHeaders(node.outgoing, entry, earlier)
       const handled = next()
       entry.hold?.handledBy(handled)
@@ -65,7 +72,8 @@ function refuse(c: HonoContext, node: NodeBindings | undefined, refusal: Refusal
   const answered = earlier === undefined ? refusal : { ...refusal, headers: refusalBeside(c, node, refusal) }
   const response = refusedWith(answered)
   ;(c as { res: HonoContext['res'] }).res = response as unknown as HonoContext['res']
-  // If there was a response before, Hono has made one of both, in which what was set before has taken the place of ours.
+  // If there was a response before, Hono has made one of both, in which what was set before has
+  // taken the place of ours.
   if (c.res !== (response as unknown)) putAll(c.res, answered.headers)
   return c.res
 }
@@ -97,7 +105,8 @@ async function nextAnywhere(
     if (isUpgrade(c.res)) leave(outcomeOf(c.res.status, http.signal))
     else (c as { res: HonoContext['res'] }).res = leaveWhenSent(c.res, c.req.raw as FetchRequest, leave)
   } catch (error) {
-    // Hono's own handlers turn errors into answers; one that is thrown here is answered further out.
+    // Hono's own handlers turn errors into answers; one that is thrown here is answered further
+    // out.
     leave?.(outcomeOf(500, http.signal))
     throw error
   }

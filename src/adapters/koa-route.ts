@@ -1,4 +1,7 @@
-/** The route of a request of Koa, by what @koa/router says in its context. It is known where the limits stand on the route. */
+/**
+ * The route of a request of Koa, by what @koa/router says in its context. It is known where the
+ * limits stand on the route.
+ */
 import { routeText } from '../http/route.ts'
 
 interface Routed {

@@ -1,4 +1,7 @@
-/** Koa: `app.use(rateLimit({ limit }))`; the decision is `ctx.state.rateLimit`, typed by `new Koa<RateLimitState>()`. */
+/**
+ * Koa: `app.use(rateLimit({ limit }))`; the decision is `ctx.state.rateLimit`, typed by
+ * `new Koa<RateLimitState>()`.
+ */
 import type { HttpOptions } from '../http/options.ts'
 import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { HttpDecision } from '../http/settling.ts'

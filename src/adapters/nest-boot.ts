@@ -1,4 +1,7 @@
-/** Checks at the start of a Nest application: limits that do not exist, and handlers that are not limited. */
+/**
+ * Checks at the start of a Nest application: limits that do not exist, and handlers that are not
+ * limited.
+ */
 import { Inject } from '@nestjs/common'
 import { DiscoveryService, MetadataScanner } from '@nestjs/core'
 import { explainOnce } from '../http/warnings.ts'

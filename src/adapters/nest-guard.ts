@@ -11,8 +11,9 @@ import { guardsOf, NestLimits, type Target } from './nest-limits.ts'
 import { answer, leaveAtEnd, NodeHttpRequest, type NodeRequest, type NodeResponse, setHeaders } from './node-request.ts'
 
 /**
- * Thrown by the guard, answered by the module's filter. Catch it in a filter of your own to answer otherwise; one that catches everything finds
- * the status and the body where it finds those of all of Nest's exceptions.
+ * Thrown by the guard, answered by the module's filter. Catch it in a filter of your own to answer
+ * otherwise; one that catches everything finds the status and the body where it finds those of all
+ * of Nest's exceptions.
  */
 export class RateLimitedError extends HttpException {
   readonly statusCode: number
@@ -29,7 +30,10 @@ export class RateLimitedError extends HttpException {
     this.decision = decision
   }
 
-  /** The body as a filter would write it: an object, if it is JSON. Read only when it is asked for, because the module's own filter does not. */
+  /**
+   * The body as a filter would write it: an object, if it is JSON. Read only when it is asked for,
+   * because the module's own filter does not.
+   */
   override getResponse(): string | object {
     const { refusal } = this
     if (refusal === undefined) return super.getResponse()
@@ -37,7 +41,10 @@ export class RateLimitedError extends HttpException {
   }
 }
 
-/** Without a stack: where refusals come from is known, and finding it out takes longer than all the rest. */
+/**
+ * Without a stack: where refusals come from is known, and finding it out takes longer than all the
+ * rest.
+ */
 function rateLimited(entry: Entry): RateLimitedError {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0
@@ -116,7 +123,10 @@ function nestRoute(context: NestContext): string {
   return `${context.getClass().name}.${context.getHandler().name}`
 }
 
-/** Of `@UseGuards(AuthGuard, RateLimitGuard)`: limits when its turn comes, so that it knows whom the guards before it have signed in. */
+/**
+ * Of `@UseGuards(AuthGuard, RateLimitGuard)`: limits when its turn comes, so that it knows whom the
+ * guards before it have signed in.
+ */
 export class RateLimitGuard {
   protected readonly limits: NestLimits
 
@@ -130,7 +140,9 @@ export class RateLimitGuard {
     return exchange === undefined || this.#pass(context, exchange, gates, 0, earlierOf(context, exchange))
   }
 
-  /** Through one gate after the other. `earlier` is what was decided about the same request before. */
+  /**
+   * Through one gate after the other. `earlier` is what was decided about the same request before.
+   */
   #pass(
     context: NestContext,
     exchange: Exchange,
@@ -178,9 +190,15 @@ function isRateLimitGuard(guard: unknown): boolean {
   )
 }
 
-/** Of the whole application. Where `@UseGuards` names the guard it is limited there, and not here as well. */
+/**
+ * Of the whole application. Where `@UseGuards` names the guard it is limited there, and not here as
+ * well.
+ */
 export class GlobalRateLimitGuard extends RateLimitGuard {
-  /** Whether `@UseGuards` names it: by handler and class, because reading metadata takes longer than a decision. */
+  /**
+   * Whether `@UseGuards` names it: by handler and class, because reading metadata takes longer than
+   * a decision.
+   */
   readonly #isElsewhere = new WeakMap<Target, Map<Target, boolean>>()
 
   override canActivate(context: NestContext): boolean | Promise<boolean> {

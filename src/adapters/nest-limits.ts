@@ -15,7 +15,10 @@ export type NestModuleOptions = NestOptions & {
   readonly named?: Readonly<Record<string, NestOptions>>
 }
 
-/** The argument of `@Limit`: the name of limits of the module, numbers for this place alone, or choices that differ from the module's. */
+/**
+ * The argument of `@Limit`: the name of limits of the module, numbers for this place alone, or
+ * choices that differ from the module's.
+ */
 export type NestLimit = string | Numbers | NestOptions | HttpChoices<AnyRequest>
 
 /** A class or a handler, as Nest has them. */
@@ -36,8 +39,9 @@ const DEFAULT = 'default'
 type NestGate = Gate<AnyRequest, NodeResponse | undefined>
 
 /**
- * On a handler or a controller: the limits to apply, in order. A name is one of the module's `named`, or `'default'`. Numbers, such as
- * `gcra({ ... })`, and options are for this place alone; of the module's choices those hold that they do not change.
+ * On a handler or a controller: the limits to apply, in order. A name is one of the module's
+ * `named`, or `'default'`. Numbers, such as `gcra({ ... })`, and options are for this place alone;
+ * of the module's choices those hold that they do not change.
  */
 export function Limit(...limits: [NestLimit, ...NestLimit[]]): MethodDecorator & ClassDecorator {
   return decorator(limits)
@@ -77,7 +81,10 @@ export function guardsOf(type: Target, handler: Target): unknown[] {
   return [handler, type].flatMap((target) => (metadata.getMetadata(GUARDS_METADATA, target) as unknown[] | undefined) ?? [])
 }
 
-/** The limits of the module. Guards, of which Nest makes one for each module that uses them, are given it. */
+/**
+ * The limits of the module. Guards, of which Nest makes one for each module that uses them, are
+ * given it.
+ */
 export class NestLimits {
   readonly #default: NestGate
   readonly #named: ReadonlyMap<string, NestGate>

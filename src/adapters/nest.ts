@@ -1,7 +1,8 @@
 /**
- * NestJS on Express or Fastify: `RateLimitModule.forRoot({ limit })` limits every handler of HTTP and GraphQL; `@Limit('login')` applies one of the
- * `named` limits to a handler, `@Limit(gcra({ ... }))` numbers of its own; `@SkipLimit()` lets it go without. `@UseGuards(AuthGuard, RateLimitGuard)`
- * says when a handler is limited.
+ * NestJS on Express or Fastify: `RateLimitModule.forRoot({ limit })` limits every handler of HTTP
+ * and GraphQL; `@Limit('login')` applies one of the `named` limits to a handler,
+ * `@Limit(gcra({ ... }))` numbers of its own; `@SkipLimit()` lets it go without.
+ * `@UseGuards(AuthGuard, RateLimitGuard)` says when a handler is limited.
  */
 import { DiscoveryModule } from '@nestjs/core'
 import { NestBoot } from './nest-boot.ts'
@@ -37,7 +38,10 @@ export interface NestDynamicModule {
   exports: (typeof RateLimitGuard | typeof NestLimits)[]
 }
 
-/** Provides `RateLimitGuard` to the whole application, as its first guard, and the filter that answers for it. */
+/**
+ * Provides `RateLimitGuard` to the whole application, as its first guard, and the filter that
+ * answers for it.
+ */
 // biome-ignore lint/complexity/noStaticOnlyClass: Nest wants a class to call a module by
 export class RateLimitModule {
   static forRoot(options: NestModuleOptions): NestDynamicModule {

@@ -1,4 +1,7 @@
-/** Shared by the adapters for Node's own requests and responses. Only the parts that they need are declared, so that no types are. */
+/**
+ * Shared by the adapters for Node's own requests and responses. Only the parts that they need are
+ * declared, so that no types are.
+ */
 import type { Entry } from '../http/entry.ts'
 import { Gate } from '../http/gate.ts'
 import { besides } from '../http/headers.ts'
@@ -41,7 +44,10 @@ export interface NodeResponse {
   once(event: 'close', listener: () => void): unknown
 }
 
-/** `native` is the framework's own request, whose route `routeOf` knows. One class for all: one that extends another takes longer to make. */
+/**
+ * `native` is the framework's own request, whose route `routeOf` knows. One class for all: one that
+ * extends another takes longer to make.
+ */
 export class NodeHttpRequest<Native = NodeRequest> implements HttpRequest {
   readonly #request: NodeRequest
   readonly #native: Native
@@ -81,18 +87,25 @@ export function nodeGate<Req>(options: object, more: readonly string[] = []): Ga
   return new Gate(options, closing, more)
 }
 
-/** Aborted when the connection is closed. A response closes at its end too; then no request waits any more. */
+/**
+ * Aborted when the connection is closed. A response closes at its end too; then no request waits
+ * any more.
+ */
 export function closing(response: NodeResponse): Abortable {
   const controller = new AbortController()
   whenClosed(response, () => controller.abort())
   return controller.signal
 }
 
-/** Tells the gate how the response ended, if it wants to know. Before its headers are set, which fails where other code has answered meanwhile. */
+/**
+ * Tells the gate how the response ended, if it wants to know. Before its headers are set, which
+ * fails where other code has answered meanwhile.
+ */
 export function leaveAtEnd({ leave }: Entry, response: NodeResponse): void {
   if (leave === undefined) return
   whenClosed(response, () => {
-    // Before its headers are sent a response has the status that Node or the framework begins with, and the client has not seen it.
+    // Before its headers are sent a response has the status that Node or the framework begins with,
+    // and the client has not seen it.
     if (!response.headersSent) leave({ status: CLIENT_LEFT, aborted: true })
     else leave({ status: response.statusCode, aborted: response.stream?.aborted ?? !(response.writableFinished ?? response.writableEnded) })
   })
@@ -101,7 +114,8 @@ export function leaveAtEnd({ leave }: Entry, response: NodeResponse): void {
 /** Once: at once, if it is closed already. */
 function whenClosed(response: NodeResponse, listener: () => void): void {
   const { stream, socket, req } = response
-  // A response that comes after others on its connection is not told when that closes, as long as it has not had its turn.
+  // A response that comes after others on its connection is not told when that closes, as long as
+  // it has not had its turn.
   const connection = stream === undefined && socket === null ? (req?.socket as Closable | undefined) : undefined
   if (stream?.destroyed || response.destroyed || connection?.destroyed) listener()
   else if (connection === undefined) response.once('close', listener)
@@ -115,7 +129,10 @@ function whenClosed(response: NodeResponse, listener: () => void): void {
   }
 }
 
-/** Callbacks for the end of a connection: one listener for all, because there may be many requests on it. */
+/**
+ * Callbacks for the end of a connection: one listener for all, because there may be many requests
+ * on it.
+ */
 const waiting = new WeakMap<Closable, Set<() => void>>()
 
 function pendingOn(connection: Closable): Set<() => void> {
@@ -135,7 +152,10 @@ export function setHeaders(response: NodeResponse, { headers, decision }: Entry,
   else put(response, besidesOnNode(response, headers, leavesLess(decision, earlier)))
 }
 
-/** Of two limiters that admit, clients are told of the one that leaves less where there is room for one. */
+/**
+ * Of two limiters that admit, clients are told of the one that leaves less where there is room for
+ * one.
+ */
 export function leavesLess(decision: Decision | undefined, earlier: Decision): boolean {
   return (decision?.remaining ?? 0) <= earlier.remaining
 }

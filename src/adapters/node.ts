@@ -1,4 +1,7 @@
-/** `node:http`, `node:https` and `node:http2`: `createServer(rateLimit({ limit })((req, res) => res.end('hello')))`. */
+/**
+ * `node:http`, `node:https` and `node:http2`:
+ * `createServer(rateLimit({ limit })((req, res) => res.end('hello')))`.
+ */
 import type { Entry } from '../http/entry.ts'
 import type { HttpOptions } from '../http/options.ts'
 import { type AnyRequest, isPromise } from '../http/request.ts'
@@ -13,7 +16,10 @@ export * from '../http/index.ts'
 export type RateLimited<Req> = Req & { rateLimit?: HttpDecision }
 
 export interface NodeOptions<Req> {
-  /** What to do when the key, the cost or the store fails: Node has no error handling of its own. Default: tell the console, answer 500. */
+  /**
+   * What to do when the key, the cost or the store fails: Node has no error handling of its own.
+   * Default: tell the console, answer 500.
+   */
   readonly onError?: (error: unknown, request: Req, response: NodeResponse) => void
 }
 

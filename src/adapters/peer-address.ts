@@ -1,4 +1,7 @@
-/** The second argument of a handler, as far as it holds the address of the client: Deno its info, Bun its server. */
+/**
+ * The second argument of a handler, as far as it holds the address of the client: Deno its info,
+ * Bun its server.
+ */
 export interface Connection {
   readonly remoteAddr?: { readonly hostname?: string }
   readonly requestIP?: (request: unknown) => { readonly address: string } | null

@@ -1,11 +1,17 @@
-/** When a `Response` has been sent. A handler is done when it has made one, but its body may go on for as long as a stream does. */
+/**
+ * When a `Response` has been sent. A handler is done when it has made one, but its body may go on
+ * for as long as a stream does.
+ */
 import { CLIENT_LEFT, type HttpOutcome } from '../http/request.ts'
 import type { FetchRequest, FetchResponse } from './fetch-request.ts'
 import { signalOf } from './fetch-request.ts'
 
 type Leave = (outcome: HttpOutcome) => void
 
-/** Returns what is to be sent instead: the same with a body that tells of its end. At once, where there is no body to wait for. */
+/**
+ * Returns what is to be sent instead: the same with a body that tells of its end. At once, where
+ * there is no body to wait for.
+ */
 export function leaveWhenSent<Res extends FetchResponse>(answered: Res, request: FetchRequest, leave: Leave): Res {
   const whole = answered as unknown as Response
   const { status } = answered

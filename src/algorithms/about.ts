@@ -1,7 +1,7 @@
 /**
- * The description of an algorithm for schema, simulation and page: the JSON Schema of its options, a limit of it to try, and a line for the
- * simulation. It stands beside the
- * algorithm, in `<name>.about.ts`, and not in it, so that no bundle carries it.
+ * The description of an algorithm for schema, simulation and page: the JSON Schema of its options,
+ * a limit of it to try, and a line for the simulation. It stands beside the algorithm, in
+ * `<name>.about.ts`, and not in it, so that no bundle carries it.
  */
 import type { Limit } from './algorithm.ts'
 import type { DurationUnit } from './rate.ts'
@@ -13,7 +13,10 @@ export interface About {
   readonly schema: LimitSchema
   /** A hint for the simulation, where ten may pass in a second. */
   readonly explanation: string
-  /** A limit that an idle key admits `capacity` by at once. They come back at that rate; a window is as long as its `per`. */
+  /**
+   * A limit that an idle key admits `capacity` by at once. They come back at that rate; a window is
+   * as long as its `per`.
+   */
   sample(capacity: number, rate: SampleRate): Limit
 }
 

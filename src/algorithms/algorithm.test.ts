@@ -1,4 +1,7 @@
-/** The promises of every algorithm about its states (they are their own words, wherever these lie, and nothing beside them), and of every limit. */
+/**
+ * The promises of every algorithm about its states (they are their own words, wherever these lie,
+ * and nothing beside them), and of every limit.
+ */
 import { expect, test } from 'vitest'
 import { Random } from '../../test/model/random.ts'
 import { type Limit, RULE, type Rule } from './algorithm.ts'
@@ -59,7 +62,10 @@ function contacts(random: Random, rules: readonly [Rule, Rule]): Contact[] {
   })
 }
 
-/** Everything that the algorithm says and writes. Where a charge does not fit, everything is given back first. */
+/**
+ * Everything that the algorithm says and writes. Where a charge does not fit, everything is given
+ * back first.
+ */
 function answers({ own, to, nowUs, cost, verb, ofUs }: Contact, s: Float64Array, i: number): unknown[] {
   const { algorithm } = own
   const said: unknown[] = [algorithm.repair(own, s, i, nowUs), algorithm.used(own, s, i, nowUs), algorithm.resetUs(own, s, i, nowUs)]

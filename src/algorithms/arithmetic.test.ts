@@ -63,7 +63,10 @@ function leastDivisor(a: number, b: number): number {
   return Number((BigInt(a) * BigInt(b)) >> 53n) + 1
 }
 
-/** The most that may be added: divisor and addend together stay below 2^53, and so does the quotient rounded up. */
+/**
+ * The most that may be added: divisor and addend together stay below 2^53, and so does the quotient
+ * rounded up.
+ */
 function mostAddend(a: number, b: number, c: number): number {
   const untilQuotient = BigInt(c) * BigInt(MAX) - BigInt(a) * BigInt(b)
   const most = untilQuotient < BigInt(MAX - c) ? Number(untilQuotient) : MAX - c
@@ -113,7 +116,10 @@ const operands: fc.Arbitrary<Operands> = factors.chain(([a, b]) =>
   divisorFrom(leastDivisor(a, b)).chain((c) => addendUpTo(mostAddend(a, b, c), c).map((add) => ({ a, b, add, c }))),
 )
 
-/** Zero, one, the powers of two that matter with their neighbours, and numbers the library really multiplies. */
+/**
+ * Zero, one, the powers of two that matter with their neighbours, and numbers the library really
+ * multiplies.
+ */
 const CORNERS = [
   ...[0, 1, 2, 3, 5, 7, 10],
   ...[26, 27, 31, 32, 52].flatMap((k) => [2 ** k - 1, 2 ** k, 2 ** k + 1]),

@@ -8,9 +8,9 @@ const SECOND_US = 1_000_000
 const STEPS = 10_000
 
 /**
- * A limit that drains at a pace gets another pace and keeps its burst; a window keeps its length and gets another limit, at least 1. The
- * figures of the first kind
- * are capacity, permits and period, those of the second begin with limit and window.
+ * A limit that drains at a pace gets another pace and keeps its burst; a window keeps its length
+ * and gets another limit, at least 1. The figures of the first kind are capacity, permits and
+ * period, those of the second begin with limit and window.
  */
 export function atRate(rule: Rule, permitsPerSecond: number): Rule {
   const { algorithm, figures, capacity } = rule

@@ -1,7 +1,8 @@
--- States as bytes: the twin of codec.ts, where the layout and the reasons are. Bytes that we did not write are an error { what = ... }.
+-- States as bytes: the twin of codec.ts, where the layout and the reasons are. Bytes that we did
+-- not write are an error { what = ... }.
 --
--- A state is a table here, its words from 1 on. Most of what a record says is the same for many keys, so it is worked out once for a script
--- call: what a head says, and which head a state needs.
+-- A state is a table here, its words from 1 on. Most of what a record says is the same for many
+-- keys, so it is worked out once for a script call: what a head says, and which head a state needs.
 
 local pack, unpackBytes = struct.pack, struct.unpack
 
@@ -11,9 +12,10 @@ local MOST_TAGGED, DOUBLE_TAGS = 20, 3
 -- A call takes no more values than fit Lua's stack.
 local MOST_AT_ONCE = 4000
 
--- What heads say, each a list: the label, how many words there are, how they are unpacked and how many bytes they take, the tags of the first four (behind TAGS),
--- the two that those behind them take in turn; and for which run of decisions the limit that it is about was looked
--- up, its cell, and the numbers that it is written by (see run.lua).
+-- What heads say, each a list: the label, how many words there are, how they are unpacked and how
+-- many bytes they take, the tags of the first four (behind TAGS), the two that those behind them
+-- take in turn; and for which run of decisions the limit that it is about was looked up, its cell,
+-- and the numbers that it is written by (see run.lua).
 local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, RUN, CELL, OWN = 1, 2, 3, 4, 4, 9, 10, 11, 12, 13
 -- With room for one, as a lone decision needs it: tables that grow are made anew.
 local shapes = { one = nil }
@@ -52,7 +54,8 @@ local function newLong()
     end
   end
 
-  -- All words of a record, the first four as they are packed. Few of them are put into `s`, which is quicker than a table of their own.
+  -- All words of a record, the first four as they are packed. Few of them are put into `s`, which
+  -- is quicker than a table of their own.
   local function read(shape, raw, at, idleAtUs, s)
     local words, even, odd = shape[WORDS], shape[EVEN], shape[ODD]
     if words <= MOST_TAGGED then
@@ -115,7 +118,8 @@ local function newLong()
     return numbers
   end
 
-  -- The record of a state of so many words. `tags`, and a to d: those of the first four, and their numbers.
+  -- The record of a state of so many words. `tags`, and a to d: those of the first four, and their
+  -- numbers.
   local function write(label, forms, heads, s, count, tags, a, b, c, d, idleAtUs)
     local even, odd, behind = tagOf(s, LEAD + 1, count, idleAtUs), tagOf(s, LEAD + 2, count, idleAtUs), count - LEAD
     local numbers, last, number = numbersOf(s, count, even, odd, idleAtUs), min(count, LEAD + MOST_AT_ONCE), ((tags * 16 + even) * 16 + odd) * 16777216 + behind
@@ -180,8 +184,9 @@ local function shapeOf(head, label)
   return shape
 end
 
--- The words of a record, and zeros behind them, so many at least in all. `at`: where their bytes begin; they are all there. Those of a long state
--- may be in a table of their own, the others are in `s`.
+-- The words of a record, and zeros behind them, so many at least in all. `at`: where their bytes
+-- begin; they are all there. Those of a long state may be in a table of their own, the others are
+-- in `s`.
 local function readWords(shape, raw, at, idleAtUs, s, least)
   local words = shape[WORDS]
   if words > LEAD then
@@ -202,8 +207,9 @@ local function readWords(shape, raw, at, idleAtUs, s, least)
   return s
 end
 
--- The record of a state that is idle at a time: its first four words, and if there are more, `s` with all of them, so many at most. `written`: the
--- forms and the heads of records that were written with this label.
+-- The record of a state that is idle at a time: its first four words, and if there are more, `s`
+-- with all of them, so many at most. `written`: the forms and the heads of records that were
+-- written with this label.
 local function recordOf(label, written, s1, s2, s3, s4, s, most, untilUs)
   local forms, heads, count = written.forms, written.heads, most
   while count > LEAD and s[count] == 0 do

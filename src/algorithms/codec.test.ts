@@ -24,7 +24,8 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     limit: gcra({ rate: '100/min', burst: 100 }),
     words: [NOW_US + 1_800_000, 0, -1],
     idleAtUs: NOW_US + 1_800_000,
-    // Idle at, size of the head; format, no name, three bytes of figures: 1 x 8 + 2, 1 x 8, 6 x 8 + 5; tags: idle at less 0, 0, -1.
+    // Idle at, size of the head; format, no name, three bytes of figures: 1 x 8 + 2, 1 x 8, 6 x 8 +
+    // 5; tags: idle at less 0, 0, -1.
     hex: '06439efdcf9f00  08  01 00 03 0a0835 80f0',
   },
   'gcra with a part and a name': {

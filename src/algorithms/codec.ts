@@ -1,8 +1,9 @@
 /**
- * A state as bytes: what stores outside of this process keep. Its twin is codec.lua, and redis-keys.md has a worked example of each algorithm.
+ * A state as bytes: what stores outside of this process keep. Its twin is codec.lua, and
+ * redis-keys.md has a worked example of each algorithm.
  *
- * A state is one *record*. Several records may stand behind each other: a record says where it ends and when it is idle, so that an unknown
- * record can be kept until then, and dropped.
+ * A state is one *record*. Several records may stand behind each other: a record says where it ends
+ * and when it is idle, so that an unknown record can be kept until then, and dropped.
  *
  *   7 bytes    when the state is idle, whole microseconds since 1970
  *   1          size of the head
@@ -12,19 +13,23 @@
  *              0-6    tags: how the words are written
  *   words      as the tags say
  *
- * All numbers are big-endian. The bytes before the tags are the record's *label*: they depend on the limit alone.
+ * All numbers are big-endian. The bytes before the tags are the record's *label*: they depend on
+ * the limit alone.
  *
- * **Figures** are mostly round. So a figure is its digits, times eight, plus how many zeros follow them, seven at most. That is written six
- * bits to a byte, the lowest first; 64 is added if another follows. The eighth bit stays free: a label is text that every client of Redis sends
- * as it is, so the script compares it and never has to pack a figure.
+ * **Figures** are mostly round. So a figure is its digits, times eight, plus how many zeros follow
+ * them, seven at most. That is written six bits to a byte, the lowest first; 64 is added if another
+ * follows. The eighth bit stays free: a label is text that every client of Redis sends as it is, so
+ * the script compares it and never has to pack a figure.
  *
- * **Words** are written with a tag each: 0 to 7 is so many bytes of the number itself; 8 to 14 is so many less eight of (idle at - number), which is
- * small for most times, and is taken where it is the smaller one; 15 is -1, without bytes. Zeros at the end are left out. The first four words have a
- * tag each, two in a byte. If there are more, four tags stand there, then a byte of two tags, which the words behind the fourth take in turn,
- * then the number of those in three bytes.
+ * **Words** are written with a tag each: 0 to 7 is so many bytes of the number itself; 8 to 14 is
+ * so many less eight of (idle at - number), which is small for most times, and is taken where it is
+ * the smaller one; 15 is -1, without bytes. Zeros at the end are left out. The first four words
+ * have a tag each, two in a byte. If there are more, four tags stand there, then a byte of two
+ * tags, which the words behind the fourth take in turn, then the number of those in three bytes.
  *
- * **Large states** have more than 20 words, which stand as doubles behind each other, all of them, zeros too. Their tags are three bytes: how many
- * words there are. So a word stands at a place of its own, and the script reads and writes those that a decision is about (pages.lua).
+ * **Large states** have more than 20 words, which stand as doubles behind each other, all of them,
+ * zeros too. Their tags are three bytes: how many words there are. So a word stands at a place of
+ * its own, and the script reads and writes those that a decision is about (pages.lua).
  */
 import { SluiceError, shown } from '../errors.ts'
 import type { Rule } from './algorithm.ts'
@@ -46,13 +51,18 @@ const DOUBLE_BYTES = 8
 /** More than any rule's states take. */
 export const MAX_WORDS = 300_000
 const MAX_ZEROS = 7
-/** The tag of a number counted back from when the state is idle, to which its bytes are added. They are six at most. */
+/**
+ * The tag of a number counted back from when the state is idle, to which its bytes are added. They
+ * are six at most.
+ */
 const BACK = 8
 const MAX_BACK = 2 ** 48
 /** The tag of -1. */
 const MINUS_ONE = 15
 
-/** The limit and the numbers of a state, as a record's head begins: all characters are below 128. */
+/**
+ * The limit and the numbers of a state, as a record's head begins: all characters are below 128.
+ */
 export function labelOf(rule: Rule, name: string): string {
   const written = name === ONLY ? '' : name
   const figures = rule.figures.map(packed).join('')
@@ -74,7 +84,9 @@ function packed(figure: number): string {
   return text + String.fromCharCode(left)
 }
 
-/** The record of the state in `s` from `i` on, which is written under `rule` and idle at `idleAtUs`. */
+/**
+ * The record of the state in `s` from `i` on, which is written under `rule` and idle at `idleAtUs`.
+ */
 export function writeState(rule: Rule, s: Float64Array, i: number, idleAtUs: number, name: string): Uint8Array {
   if (!isTime(idleAtUs)) throw unwritable(`the time ${idleAtUs} at which it is idle`)
   const most = Math.min(rule.words, s.length - i)
@@ -221,7 +233,10 @@ export interface Expected {
   readonly rule: Rule
 }
 
-/** The record that begins at a place. Throws on anything that Sluice does not write, and says what is wrong and where. */
+/**
+ * The record that begins at a place. Throws on anything that Sluice does not write, and says what
+ * is wrong and where.
+ */
 export function readState(bytes: Uint8Array, at: number, expected?: Expected): StateRecord {
   const reader = new Reader(bytes, at)
   const idleAtUs = reader.number(IDLE_BYTES, 'the time at which it is idle')

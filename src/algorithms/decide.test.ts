@@ -109,7 +109,9 @@ test('a reservation that costs nothing by one limit is one by the other', () => 
   ])
 })
 
-/** Decides by cells, those that changed are held from then on, and tells all that the decision said. */
+/**
+ * Decides by cells, those that changed are held from then on, and tells all that the decision said.
+ */
 function told(op: Op, cells: readonly Cell[], nowUs: number, ofUs = -1): unknown[] {
   const answer = decide(op, cells, nowUs, -1, ofUs, true)
   for (const cell of cells) cell.isHeld ||= cell.changed

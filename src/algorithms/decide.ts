@@ -1,47 +1,67 @@
 /**
- * The one decision. Every verb on every store is this function; in Redis it is the same one, generated as Lua.
+ * The one decision. Every verb on every store is this function; in Redis it is the same one,
+ * generated as Lua.
  *
- * It is given one cell for each limit that takes part, asks all of them, and charges all or none. It works in place on the cells' states
- * and says which of them it changed: the store writes those and nothing else.
+ * It is given one cell for each limit that takes part, asks all of them, and charges all or none.
+ * It works in place on the cells' states and says which of them it changed: the store writes those
+ * and nothing else.
  */
 import { type Algorithm, type Booked, figuresNamed, type Rule } from './algorithm.ts'
 import { clearWords } from './words.ts'
 
 /**
- * - `take`: charge every cell if every cell agrees. A cell agrees if the cost fits now; in a reservation (`aheadUs` of 0 or more, -1 otherwise)
- *   if the caller may act within `aheadUs`.
+ * - `take`: charge every cell if every cell agrees. A cell agrees if the cost fits now; in a
+ *   reservation (`aheadUs` of 0 or more, -1 otherwise) if the caller may act within `aheadUs`.
  * - `ask`: the same answer, nothing charged.
- * - `give`: give back, or cancel where a cell has a ticket. Each by itself: `limited` where there was nothing to give back.
- * - `charge`: charge every cell, whether it fits or not. `limited` where more is in use then than the capacity: debt.
- * - `settle`: charge what was too little as of `ofUs`, or give back what was too much (a cost below 0). Each by itself: `limited` where nothing changed.
- * - `renew`: let the leases run anew whose tokens are in the ticket. Each by itself: `limited` where one is no longer held. `given`: how many are.
- * - `line`: `take`, and if it is refused, a place in line where a limit has one. The ticket is the place so far. `given`: 1 if that was kept, 0 if there is a
- *   new one, which is told by `enteredUs`, -1 if there is none.
+ * - `give`: give back, or cancel where a cell has a ticket. Each by itself: `limited` where there
+ *   was nothing to give back.
+ * - `charge`: charge every cell, whether it fits or not. `limited` where more is in use then than
+ *   the capacity: debt.
+ * - `settle`: charge what was too little as of `ofUs`, or give back what was too much (a cost below
+ *   0). Each by itself: `limited` where nothing changed.
+ * - `renew`: let the leases run anew whose tokens are in the ticket. Each by itself: `limited`
+ *   where one is no longer held. `given`: how many are.
+ * - `line`: `take`, and if it is refused, a place in line where a limit has one. The ticket is the
+ *   place so far. `given`: 1 if that was kept, 0 if there is a new one, which is told by
+ *   `enteredUs`, -1 if there is none.
  */
 export type Op = 'take' | 'ask' | 'give' | 'charge' | 'settle' | 'renew' | 'line'
 
-/** No more permits than this are in use: so sums of them are exact. What is charged beyond it is dropped. */
+/**
+ * No more permits than this are in use: so sums of them are exact. What is charged beyond it is
+ * dropped.
+ */
 export const MAX_USED = 1_000_000_000_000
 
 /**
- * A reservation as the store answered it: the state it left behind, and the numbers that state is in. To settle, of any charge: what can be booked ahead is
- * a level, and the one word is when that would have drained, rounded up.
+ * A reservation as the store answered it: the state it left behind, and the numbers that state is
+ * in. To settle, of any charge: what can be booked ahead is a level, and the one word is when that
+ * would have drained, rounded up.
  */
 export interface Ticket {
   readonly numbers: string
   readonly words: Float64Array
 }
 
-/** One limit's share in a decision: what is asked, and where the state lies. Stores reuse cells, so everything in them is mutable. */
+/**
+ * One limit's share in a decision: what is asked, and where the state lies. Stores reuse cells, so
+ * everything in them is mutable.
+ */
 export interface Cell {
   /** The numbers of the caller. */
   rule: Rule
   cost: number
-  /** For `give`: the reservation to cancel. For `settle`: what the charge left behind. For `renew`: tokens. For `line`: the place. */
+  /**
+   * For `give`: the reservation to cancel. For `settle`: what the charge left behind. For `renew`:
+   * tokens. For `line`: the place.
+   */
   ticket: Ticket | undefined
   s: Float64Array
   i: number
-  /** The rule that the state is written under: `rule` where there is none. After a charge it is `rule`. */
+  /**
+   * The rule that the state is written under: `rule` where there is none. After a charge it is
+   * `rule`.
+   */
   own: Rule
   /** Whether the store holds a state for this key. If not, `decide` clears the words first. */
   isHeld: boolean
@@ -53,7 +73,10 @@ export interface Cell {
 
 export type Outcome = 'allowed' | 'limited' | 'impossible'
 
-/** The answer of one limit, in microseconds. `remaining` and `resetUs` describe the key after the decision. */
+/**
+ * The answer of one limit, in microseconds. `remaining` and `resetUs` describe the key after the
+ * decision.
+ */
 export interface Verdict {
   outcome: Outcome
   remaining: number
@@ -64,7 +87,10 @@ export interface Verdict {
   delayUs: number
   /** The store's time of the decision. What is said in microseconds counts from it. */
   atUs: number
-  /** When what was charged was entered, to give it back by: `atUs`, or later where the state was ahead of the clock. `atUs` if nothing was. */
+  /**
+   * When what was charged was entered, to give it back by: `atUs`, or later where the state was
+   * ahead of the clock. `atUs` if nothing was.
+   */
   enteredUs: number
   /** The state after a reservation, to cancel it by. */
   ticket: Ticket | undefined
@@ -79,8 +105,9 @@ export function emptyVerdict(): Verdict {
 }
 
 /**
- * Decides `op` for all cells, and writes the verdict of each; without `isTold` only in part. Tells whether all agreed. `aheadUs`: for a
- * reservation, -1 otherwise. `ofUs`: for giving back, when the cost was entered, or -1.
+ * Decides `op` for all cells, and writes the verdict of each; without `isTold` only in part. Tells
+ * whether all agreed. `aheadUs`: for a reservation, -1 otherwise. `ofUs`: for giving back, when the
+ * cost was entered, or -1.
  */
 export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: number, ofUs: number, isTold: boolean): boolean {
   if (op !== 'take' && op !== 'ask' && op !== 'give') return op === 'line' ? takeInLine(cells, nowUs) : writeDown(op, cells, nowUs, ofUs)
@@ -133,7 +160,9 @@ function clear(cell: Cell): boolean {
   return false
 }
 
-/** A reservation is bounded by when its holder may act, an ordinary charge only by whether it fits. */
+/**
+ * A reservation is bounded by when its holder may act, an ordinary charge only by whether it fits.
+ */
 function isBookable(cell: Cell, nowUs: number, aheadUs: number): boolean {
   if (cell.cost === 0) return true
   const actUs = dueUs(cell, nowUs)
@@ -142,7 +171,10 @@ function isBookable(cell: Cell, nowUs: number, aheadUs: number): boolean {
   return true
 }
 
-/** How long until a reservation would be granted. Where the state drains at another pace than the caller's, the first such time is searched for. */
+/**
+ * How long until a reservation would be granted. Where the state drains at another pace than the
+ * caller's, the first such time is searched for.
+ */
 function bookableInUs(cell: Cell, nowUs: number, aheadUs: number, actUs: number): number {
   if (cell.own === cell.rule) return actUs - aheadUs
   let early = 0
@@ -287,8 +319,9 @@ function isCharged(cell: Cell, nowUs: number, ofUs: number): boolean {
 }
 
 /**
- * Giving back never creates a key. It is `limited` where nothing was given back: nothing is in use, or it was taken too long ago. `isRest`: of a charge that
- * is settled; the ticket says what that left behind.
+ * Giving back never creates a key. It is `limited` where nothing was given back: nothing is in use,
+ * or it was taken too long ago. `isRest`: of a charge that is settled; the ticket says what that
+ * left behind.
  */
 function giveBack(cell: Cell, nowUs: number, ofUs: number, cost: number, isRest: boolean): boolean {
   cell.verdict.given = 0
@@ -301,8 +334,8 @@ function giveBack(cell: Cell, nowUs: number, ofUs: number, cost: number, isRest:
 }
 
 /**
- * In the numbers that the state is written under, which stay. Without a ticket no more than one call can have taken, by those numbers or by the
- * caller's.
+ * In the numbers that the state is written under, which stay. Without a ticket no more than one
+ * call can have taken, by those numbers or by the caller's.
  */
 function givenBack(cell: Cell, nowUs: number, ofUs: number, cost: number, isRest: boolean): number {
   const own = cell.own
@@ -321,7 +354,10 @@ function bookedBy(own: Rule, ticket: Ticket): Booked {
   return { rule, words: ticket.words }
 }
 
-/** Sets how much is left of the caller's capacity, and when the key is idle, by the state after the decision. */
+/**
+ * Sets how much is left of the caller's capacity, and when the key is idle, by the state after the
+ * decision.
+ */
 function describe(cell: Cell, nowUs: number, lateUs: number, isReserved: boolean): void {
   const own = cell.own
   const verdict = cell.verdict

@@ -1,6 +1,7 @@
 /**
- * The one list of formats that states have in bytes (codec.ts). A format names an algorithm and what its figures and words mean: a change of
- * either is another format, with the next free number. Numbers are below 128 and are never used again.
+ * The one list of formats that states have in bytes (codec.ts). A format names an algorithm and
+ * what its figures and words mean: a change of either is another format, with the next free number.
+ * Numbers are below 128 and are never used again.
  */
 import type { Algorithm, Rule } from './algorithm.ts'
 import { concurrencyAlgorithm } from './concurrency/concurrency.ts'
@@ -30,7 +31,10 @@ export const FORMATS: readonly Format[] = [
   { format: 9, algorithm: any(concurrencyAlgorithm), figures: 2 },
 ]
 
-/** An algorithm whose rules have more in them: `ruleOf` makes the ones that its other functions are called with. */
+/**
+ * An algorithm whose rules have more in them: `ruleOf` makes the ones that its other functions are
+ * called with.
+ */
 function any<R extends Rule>(algorithm: Algorithm<R>): Algorithm {
   return algorithm as unknown as Algorithm
 }

@@ -2,7 +2,8 @@
 
 local rules = {}
 
--- Makes the functions of an algorithm when they are first needed, where the script does not have all of them. (Tests do.)
+-- Makes the functions of an algorithm when they are first needed, where the script does not have
+-- all of them. (Tests do.)
 local function algorithmOf(format)
   local name = FORMATS[format]
   if not algorithms[name] then

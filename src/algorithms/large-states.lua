@@ -1,4 +1,5 @@
--- Large states as bytes (see codec.ts): the words are doubles, all of them, so that each has its place.
+-- Large states as bytes (see codec.ts): the words are doubles, all of them, so that each has its
+-- place.
 
 -- So many words are written with the head of the record.
 local HEAD_WORDS = 9

@@ -1,4 +1,7 @@
-/** The level where its rounding shows: several permits in a microsecond, and the longest debt. Times in microseconds. */
+/**
+ * The level where its rounding shows: several permits in a microsecond, and the longest debt. Times
+ * in microseconds.
+ */
 import { describe, expect, test } from 'vitest'
 import { Random } from '../../test/model/random.ts'
 import { RULE } from './algorithm.ts'
@@ -26,7 +29,10 @@ function levelIn({ permits }: LevelRule, [tatUs, part]: Float64Array, nowUs: num
 }
 
 describe('settled', () => {
-  /** Of more than one permit in a microsecond nobody can tell which part of a microsecond was charged later: that much may be a gift. */
+  /**
+   * Of more than one permit in a microsecond nobody can tell which part of a microsecond was
+   * charged later: that much may be a gift.
+   */
   test.each([
     [7, 8, 0],
     [3, 5, 0],

@@ -1,13 +1,17 @@
 /**
- * The level: how many permits are in use, draining at a steady pace. GCRA, token bucket and leaky bucket are three faces of it.
+ * The level: how many permits are in use, draining at a steady pace. GCRA, token bucket and leaky
+ * bucket are three faces of it.
  *
- * It is kept as a moment, the theoretical arrival time (TAT), at which everything will have drained: one permit in use is one interval that
- * the TAT lies ahead. So time drains the level by passing, and a charge is an addition. State: [tatUs, part, atUs]. The part counts over
- * `own.permits`, the unit in which one permit's interval is exact; `atUs` is the time of writing. The same level in permits is
+ * It is kept as a moment, the theoretical arrival time (TAT), at which everything will have
+ * drained: one permit in use is one interval that the TAT lies ahead. So time drains the level by
+ * passing, and a charge is an addition. State: [tatUs, part, atUs]. The part counts over
+ * `own.permits`, the unit in which one permit's interval is exact; `atUs` is the time of writing.
+ * The same level in permits is
  *
  *   (TAT - now) x permits / periodUs = whole + part / periodUs
  *
- * and both pairs are exact for ever: they are one whole number, divided by `permits` or by `periodUs`.
+ * and both pairs are exact for ever: they are one whole number, divided by `permits` or by
+ * `periodUs`.
  *
  * A level above the capacity is booked ahead: permits that a caller holds but may not act on yet.
  */
@@ -26,7 +30,10 @@ export interface LevelRule extends Rule {
   /** The pace, in lowest terms: `permits` drain every `periodUs`. */
   readonly permits: number
   readonly periodUs: number
-  /** The time that one permit takes, the whole capacity takes, and all of it but one permit: whole microseconds and a part over `permits`. */
+  /**
+   * The time that one permit takes, the whole capacity takes, and all of it but one permit: whole
+   * microseconds and a part over `permits`.
+   */
   readonly intervalUs: number
   readonly intervalPart: number
   readonly toleranceUs: number
@@ -35,7 +42,10 @@ export interface LevelRule extends Rule {
   readonly lessOnePart: number
 }
 
-/** Nothing takes longer than this to drain: 37,000 days, a full capacity and a year. What is charged beyond it is dropped. Times stay below 2^53. */
+/**
+ * Nothing takes longer than this to drain: 37,000 days, a full capacity and a year. What is charged
+ * beyond it is dropped. Times stay below 2^53.
+ */
 const MOST_US = 37_000 * 86_400_000_000
 
 /** A state in other numbers, while a question is asked about it. */
@@ -71,7 +81,9 @@ export function levelRule(algorithm: Algorithm<LevelRule>, figures: readonly num
   })
 }
 
-/** The time that counts for the key: an earlier reading of the clock counts as the time of writing. */
+/**
+ * The time that counts for the key: an earlier reading of the clock counts as the time of writing.
+ */
 function effectiveUs(s: Float64Array, i: number, nowUs: number): number {
   return Math.max(s[i + AT] as number, nowUs)
 }
@@ -93,7 +105,8 @@ export function levelUntilUs(own: LevelRule, s: Float64Array, i: number, nowUs: 
     us -= spanUs(own, room)
     part -= remainder[0] as number
   }
-  // The part lies between -permits and permits; any of it beyond a whole microsecond is waited out as one more.
+  // The part lies between -permits and permits; any of it beyond a whole microsecond is waited out
+  // as one more.
   if (part > 0) us += 1
   return us > 0 ? us + atUs - nowUs : 0
 }
@@ -154,7 +167,10 @@ export function isDated(s: Float64Array, i: number): boolean {
   return (s[i + AT] as number) >= 0
 }
 
-/** Drops the date of a level that is no more than the capacity. One that is ahead of the clock stays: without it the level would rise. */
+/**
+ * Drops the date of a level that is no more than the capacity. One that is ahead of the clock
+ * stays: without it the level would rise.
+ */
 export function dateIfBooked(own: LevelRule, s: Float64Array, i: number, nowUs: number): void {
   if (s[i + AT] === nowUs && isWithinCapacity(own, s, i, nowUs)) s[i + AT] = NO_DATE
 }
@@ -178,8 +194,9 @@ function dateToNow(s: Float64Array, i: number, nowUs: number): boolean {
 }
 
 /**
- * Without `ofUs` the cost was charged just now. With it, permits that have drained since are not given back. The level before the charge is
- * not known, so it is taken to have drained from the beginning.
+ * Without `ofUs` the cost was charged just now. With it, permits that have drained since are not
+ * given back. The level before the charge is not known, so it is taken to have drained from the
+ * beginning.
  */
 export function levelGiveBack(own: LevelRule, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number): number {
   const atUs = effectiveUs(s, i, nowUs)
@@ -188,9 +205,9 @@ export function levelGiveBack(own: LevelRule, s: Float64Array, i: number, nowUs:
 }
 
 /**
- * Gives back no more than would still be in use of a charge, had no call come after it: `left` says when it would have drained, rounded up
- * to a
- * microsecond. Where another charge came after it, that microsecond may belong to that one.
+ * Gives back no more than would still be in use of a charge, had no call come after it: `left` says
+ * when it would have drained, rounded up to a microsecond. Where another charge came after it, that
+ * microsecond may belong to that one.
  */
 export function levelGiveRest(own: LevelRule, s: Float64Array, i: number, nowUs: number, cost: number, left: Booked<LevelRule>): number {
   const atUs = effectiveUs(s, i, nowUs)
@@ -206,7 +223,10 @@ export function levelGiveRest(own: LevelRule, s: Float64Array, i: number, nowUs:
   return giveUpTo(own, s, i, atUs, Math.min(cost, most), Number.POSITIVE_INFINITY)
 }
 
-/** Gives `cost` back, but no more than drains in `mostUs`. Answers how many whole permits that are, -1 if there was nothing to give back. */
+/**
+ * Gives `cost` back, but no more than drains in `mostUs`. Answers how many whole permits that are,
+ * -1 if there was nothing to give back.
+ */
 function giveUpTo(own: LevelRule, s: Float64Array, i: number, atUs: number, cost: number, mostUs: number): number {
   if (mostUs <= 0) return -1
   const us = spanUs(own, cost)
@@ -217,8 +237,9 @@ function giveUpTo(own: LevelRule, s: Float64Array, i: number, atUs: number, cost
 }
 
 /**
- * Gives a reservation back, minus what was charged after it, as long as its TAT lies further ahead than its turn: then its time has come.
- * (turnUs, turnPart): how far ahead it lies when its time comes.
+ * Gives a reservation back, minus what was charged after it, as long as its TAT lies further ahead
+ * than its turn: then its time has come. (turnUs, turnPart): how far ahead it lies when its time
+ * comes.
  */
 export function levelCancel(
   own: LevelRule,
@@ -301,7 +322,10 @@ function isSamePace(a: LevelRule, b: LevelRule): boolean {
   return a === b || (a.permits === b.permits && a.periodUs === b.periodUs)
 }
 
-/** `levelUntilUs` as a charge under `to` would find it. Counted from 0, because a slow pace may lead beyond the times that are exact. */
+/**
+ * `levelUntilUs` as a charge under `to` would find it. Counted from 0, because a slow pace may lead
+ * beyond the times that are exact.
+ */
 function untilUsAtPaceOf(own: LevelRule, to: LevelRule, s: Float64Array, i: number, nowUs: number, room: number): number {
   const atUs = effectiveUs(s, i, nowUs)
   scratch[TAT] = (s[i + TAT] as number) - atUs
@@ -311,7 +335,10 @@ function untilUsAtPaceOf(own: LevelRule, to: LevelRule, s: Float64Array, i: numb
   return us > 0 ? us + atUs - nowUs : 0
 }
 
-/** Expresses what is in use at `atUs` at another pace: every permit is kept, and what is finer than the unit of `to` is rounded up. */
+/**
+ * Expresses what is in use at `atUs` at another pace: every permit is kept, and what is finer than
+ * the unit of `to` is rounded up.
+ */
 function convert(own: LevelRule, to: LevelRule, s: Float64Array, i: number, atUs: number): void {
   const us = (s[i + TAT] as number) - atUs
   if (us < 0 || isSamePace(own, to)) return
@@ -330,7 +357,10 @@ export function levelFields(s: Float64Array, i: number): { readonly tatUs: numbe
   return { tatUs: s[i + TAT] as number, part: s[i + PART] as number, atUs: s[i + AT] as number }
 }
 
-/** Whole permits in use at the time of writing, and what is left of one more, over `periodUs`: for people. */
+/**
+ * Whole permits in use at the time of writing, and what is left of one more, over `periodUs`: for
+ * people.
+ */
 export function levelInPermits(own: LevelRule, s: Float64Array, i: number): { whole: number; part: number; atUs: number } {
   const { tatUs, part, atUs } = levelFields(s, i)
   const whole = mulAddDiv(Math.max(0, tatUs - atUs), own.permits, part, own.periodUs)

@@ -260,7 +260,8 @@ describe.each(FACTORIES)('$name', ({ name, rateName, capacityName, make, of }) =
     ['1/us', 1_000_000_000],
     ['1/d', 36_525],
     [{ permits: 1, per: '36.525d' }, 1_000],
-    // A third of a microsecond above the last whole one: 418 x 22648995215311 / 3 is 100 years when rounded up.
+    // A third of a microsecond above the last whole one: 418 x 22648995215311 / 3 is 100 years when
+    // rounded up.
     [{ permits: 3, per: '22648995215311us' }, 418],
   ]
 
@@ -475,7 +476,10 @@ const violation: fc.Arbitrary<Violation> = fc.oneof(
   ),
 )
 
-/** The same pace with a capacity just beyond 100 years; a pace that reaches 1e9 permits sooner is slowed down until it does not. */
+/**
+ * The same pace with a capacity just beyond 100 years; a pace that reaches 1e9 permits sooner is
+ * slowed down until it does not.
+ */
 function tooLong({ permits, periodUs }: Figures, more: number): Broken {
   const slow = Math.max(periodUs, Math.ceil((MAX_FILL_US * permits) / 999_000_000))
   const fits = slow <= MAX_PERIOD_US

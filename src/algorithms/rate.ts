@@ -1,5 +1,6 @@
 /**
- * From what people write ('10/s', '5min', 250) to whole numbers, and the domain: nothing inside it is refused, everything outside is.
+ * From what people write ('10/s', '5min', 250) to whole numbers, and the domain: nothing inside it
+ * is refused, everything outside is.
  */
 import { SluiceError, shown } from '../errors.ts'
 import { greatestCommonDivisor, mulDiv, remainder } from './arithmetic.ts'
@@ -11,10 +12,16 @@ export const MAX_PERMITS = 1_000_000_000
 export const MAX_PERIOD_US = 366 * DAY_US
 export const MAX_PERMITS_PER_US = 10
 export const MAX_FILL_US = 36_525 * DAY_US
-/** With the longest fill time and the longest booking ahead on top, times still stay below 2^53 (this is the year 2128). */
+/**
+ * With the longest fill time and the longest booking ahead on top, times still stay below 2^53
+ * (this is the year 2128).
+ */
 export const MAX_NOW_US = 5_000_000_000_000_000
 
-/** Milliseconds (exact to the microsecond), or a number with a unit: `'500ms' '10s' '5min' '1h' '1d'`. */
+/**
+ * Milliseconds (exact to the microsecond), or a number with a unit:
+ * `'500ms' '10s' '5min' '1h' '1d'`.
+ */
 export type Duration = number | `${number}${DurationUnit}`
 export type DurationUnit = 'us' | 'ms' | 's' | 'min' | 'h' | 'd'
 
@@ -32,7 +39,10 @@ const UNIT_US: Readonly<Record<DurationUnit, number>> = {
 
 const UNITS = Object.keys(UNIT_US).join(', ')
 
-/** Whole microseconds of a duration from 1 microsecond to 366 days. `what` names the option in errors. */
+/**
+ * Whole microseconds of a duration from 1 microsecond to 366 days. `what` names the option in
+ * errors.
+ */
 export function durationUs(duration: Duration, what: string, range = 'must be from 1 microsecond to 366 days'): number {
   const us = typeof duration === 'string' ? parsedUs(duration, what) : microsecondsOfMs(duration, what)
   if (us < 1 || us > MAX_PERIOD_US) throw invalid(what, duration, range)
@@ -59,7 +69,10 @@ function microsecondsOfMs(ms: number, what: string): number {
   return wholeMicroseconds(ms, MS_US, ms, what)
 }
 
-/** 333.334 ms is 333334 us although the product is not: it counts as whole if dividing gives back the number that was written. */
+/**
+ * 333.334 ms is 333334 us although the product is not: it counts as whole if dividing gives back
+ * the number that was written.
+ */
 function wholeMicroseconds(amount: number, unitUs: number, written: unknown, what: string): number {
   const us = Math.round(amount * unitUs)
   if (us / unitUs !== amount) throw invalid(what, written, 'must be a whole number of microseconds')
@@ -104,7 +117,10 @@ export function permitsOf(value: number, what: string): number {
   return value
 }
 
-/** The figures of a level: capacity, and the pace in lowest terms. A full charge takes at most 100 years to drain. */
+/**
+ * The figures of a level: capacity, and the pace in lowest terms. A full charge takes at most 100
+ * years to drain.
+ */
 export function levelFigures(capacity: number, { permits, periodUs }: Pace): readonly number[] {
   const us = mulDiv(capacity, periodUs, permits)
   if (us + ((remainder[0] as number) > 0 ? 1 : 0) > MAX_FILL_US) {
@@ -131,7 +147,10 @@ export function onlyKnown(options: object, known: readonly string[], what: strin
   }
 }
 
-/** The options of a factory. They may carry the factory's own name as `type`, so that a limit can be given back to it. */
+/**
+ * The options of a factory. They may carry the factory's own name as `type`, so that a limit can be
+ * given back to it.
+ */
 export function onlyOptionsOf(type: string, options: object, known: readonly string[]): void {
   const { type: given = type, ...rest } = (options ?? {}) as { type?: unknown }
   onlyKnown(options === null || typeof options !== 'object' ? options : rest, known, type)

@@ -1,4 +1,5 @@
--- What a label and the tags of a record say (see codec.ts). Both the shortest way through a script (fast-path.lua) and everything else (codec.lua) need it.
+-- What a label and the tags of a record say (see codec.ts). Both the shortest way through a script
+-- (fast-path.lua) and everything else (codec.lua) need it.
 
 local NO_NUMBER, MAX_BACK = 9007199254740992, 281474976710656
 local BACK, MINUS_ONE = 8, 15
@@ -29,7 +30,8 @@ local function leadTags(first, second, third, fourth)
   return (first > 0 or second > 0) and char(first * 16 + second) or ''
 end
 
--- How a record is packed whose head, with its size before it, takes so many bytes, and how many bytes it takes in all. Where the last two words, or all four, take none, they are left out.
+-- How a record is packed whose head, with its size before it, takes so many bytes, and how many
+-- bytes it takes in all. Where the last two words, or all four, take none, they are left out.
 local function packedForm(headSize, first, second, third, fourth)
   local a, b = first < MINUS_ONE and first % 8 or 0, second < MINUS_ONE and second % 8 or 0
   local c, d = third < MINUS_ONE and third % 8 or 0, fourth < MINUS_ONE and fourth % 8 or 0
@@ -42,7 +44,8 @@ local function packedForm(headSize, first, second, third, fourth)
   return string.format('>I7c%d', headSize), length
 end
 
--- How a string is unpacked that is one record of a state with a label, of four words at most: whether it is that, its form, its length, and the tags.
+-- How a string is unpacked that is one record of a state with a label, of four words at most:
+-- whether it is that, its form, its length, and the tags.
 local function oneRecordForm(raw, label, labelSize)
   local byte = string.byte
   local headSize = byte(raw, 8) or 0

@@ -1,5 +1,7 @@
--- The tag of a word, nN, which is 0 before, and the number that is packed in place of the word, sN. A word that is out of range has no tag: nil. This is no function, because
--- calls take longer than what it does: it stands wherever a text says TAG, once for each word, with its number in place of N.
+-- The tag of a word, nN, which is 0 before, and the number that is packed in place of the word, sN.
+-- A word that is out of range has no tag: nil. This is no function, because calls take longer than
+-- what it does: it stands wherever a text says TAG, once for each word, with its number in place of
+-- N.
 if sN == 0 then
   nN = 0
 elseif sN == untilUs then

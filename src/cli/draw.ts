@@ -1,4 +1,7 @@
-/** Runs as text: what arrives, and for each limit a row of admitted and a row of refused, on one time axis. */
+/**
+ * Runs as text: what arrives, and for each limit a row of admitted and a row of refused, on one
+ * time axis.
+ */
 import { countsOf, type Run } from './simulate.ts'
 import { inWords, wrapped } from './terminal-text.ts'
 import type { Traffic } from './traffic.ts'
@@ -26,7 +29,10 @@ export interface Slices {
   readonly lengthMs: number
 }
 
-/** The slices of time that fit into so many columns. Each is a round time, so that none lies on both sides of a full second. */
+/**
+ * The slices of time that fit into so many columns. Each is a round time, so that none lies on both
+ * sides of a full second.
+ */
 export function slicesFor(lengthMs: number, width: number, names: readonly string[]): Slices {
   const room = Math.max(FEWEST_SLICES, Math.min(MOST_SLICES, width - indentOf(names) - TAIL))
   const columnMs = roundAbove(lengthMs / room, [1, 2, 2.5, 5, 10])

@@ -68,7 +68,10 @@ async function inspectAt(url: string, key: string, redirections: number): Promis
   return inspectAt(nextUrl, key, redirections - 1)
 }
 
-/** The address of the node that has the key, with the same user and password. A node that does not know its own address leaves it out. */
+/**
+ * The address of the node that has the key, with the same user and password. A node that does not
+ * know its own address leaves it out.
+ */
 function movedTo(url: string, { cause }: { cause?: unknown }): string | undefined {
   const [, host = '', port] = /\bMOVED \d+ (.*):(\d+)$/.exec(String((cause as Error | undefined)?.message)) ?? []
   if (port === undefined || !URL.canParse(url)) return undefined

@@ -1,4 +1,7 @@
-/** The options of a command. What is wrong with them is told in the words of this command line, before anything runs. */
+/**
+ * The options of a command. What is wrong with them is told in the words of this command line,
+ * before anything runs.
+ */
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { nearest } from '../config/nearest.ts'
 import { SluiceError } from '../errors.ts'

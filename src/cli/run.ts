@@ -1,4 +1,7 @@
-/** A command line of several commands: help, versions, and what its exit codes mean. The service has more commands than the library. */
+/**
+ * A command line of several commands: help, versions, and what its exit codes mean. The service has
+ * more commands than the library.
+ */
 import { SluiceError, type SluiceErrorCode } from '../errors.ts'
 import { VERSION } from './version.ts'
 

@@ -21,7 +21,9 @@ const USAGE = `sluice simulate [--traffic NAME]... [--limit JSON]... [--json]
 
   It is as wide as the terminal, or as COLUMNS says. NO_COLOR turns colours off.`
 
-/** All that has a pace: what is held until it is released has none, and traffic does not release. */
+/**
+ * All that has a pace: what is held until it is released has none, and traffic does not release.
+ */
 const CONTESTANTS: readonly Contestant[] = ABOUTS.map(({ type, sample, explanation }) => ({
   name: type,
   limit: sample(10, { permits: 10, per: '1s' }),

@@ -1,4 +1,7 @@
-/** Plays traffic against limits on a clock of its own and counts, per time slice, what is admitted and what is refused. */
+/**
+ * Plays traffic against limits on a clock of its own and counts, per time slice, what is admitted
+ * and what is refused.
+ */
 import type { Limit } from '../algorithms/algorithm.ts'
 import { createLimiter } from '../limiter/limiter.ts'
 import type { Traffic } from './traffic.ts'
@@ -13,7 +16,10 @@ export interface Contestant {
 export interface Run {
   readonly name: string
   readonly explanation: string
-  /** Per slice, by the time at which they may act: a leaky bucket's admissions leave it later than they came. */
+  /**
+   * Per slice, by the time at which they may act: a leaky bucket's admissions leave it later than
+   * they came.
+   */
   readonly admitted: readonly number[]
   /** Per slice, by the time at which they came. */
   readonly refused: readonly number[]

@@ -1,4 +1,7 @@
-/** Traffic to try limits on: the moments at which calls arrive, in milliseconds from the start. The page in playground/ uses it too. */
+/**
+ * Traffic to try limits on: the moments at which calls arrive, in milliseconds from the start. The
+ * page in playground/ uses it too.
+ */
 
 export interface Traffic {
   readonly name: string
@@ -51,7 +54,10 @@ const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, min: 60_000
 /** More would not be looked at. */
 const MOST_CALLS = 100_000
 
-/** Traffic by its name, by its pace (`25/s for 3s, 0/s for 1s`), or the arrivals themselves as milliseconds (`0,10,20`). Undefined for anything else. */
+/**
+ * Traffic by its name, by its pace (`25/s for 3s, 0/s for 1s`), or the arrivals themselves as
+ * milliseconds (`0,10,20`). Undefined for anything else.
+ */
 export function trafficNamed(text: string): Traffic | undefined {
   const known = TRAFFIC.find(({ name }) => name === text)
   if (known !== undefined) return known

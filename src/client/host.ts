@@ -1,9 +1,8 @@
 /**
- * One host: its limits as far as they are known, and the line of calls to it. Calls go one after the other through what may hold them up (a
- * pause, a used-up
- * quota, the limiter), so that only the first of the line ever waits for time to pass, and no call overtakes. After a pause one call goes
- * ahead
- * alone: only when it has been answered do the others follow, at the pace of the limiter.
+ * One host: its limits as far as they are known, and the line of calls to it. Calls go one after
+ * the other through what may hold them up (a pause, a used-up quota, the limiter), so that only the
+ * first of the line ever waits for time to pass, and no call overtakes. After a pause one call goes
+ * ahead alone: only when it has been answered do the others follow, at the pace of the limiter.
  */
 import type { Clock } from '../clock/clock.ts'
 import { SluiceError } from '../errors.ts'
@@ -57,8 +56,8 @@ export class Host {
   }
 
   /**
-   * Waits its turn; gives the call to be handed in with its answer. A call that gives up leaves at once; its place in the line is passed
-   * over.
+   * Waits its turn; gives the call to be handed in with its answer. A call that gives up leaves at
+   * once; its place in the line is passed over.
    */
   async enter(acquire: AcquireTurn, patience: Patience): Promise<Scout | undefined> {
     const before = this.#line
@@ -81,7 +80,8 @@ export class Host {
     for (let hasPermit = false; !hasPermit; ) {
       await this.#whenOpen(patience)
       await acquire(patience)
-      // The host may have said something meanwhile. Then the permit is from before the pause, and is let go: the pace begins anew.
+      // The host may have said something meanwhile. Then the permit is from before the pause, and
+      // is let go: the pace begins anew.
       hasPermit = this.#isOpen
     }
     return this.#start()
@@ -124,7 +124,8 @@ export class Host {
       this.#left = Math.max(0, (tightest.remaining as number) - this.#inFlight)
       this.#leftUntilUs = nowUs + this.#bounded(tightest.resetAfterMs as number)
     }
-    // Only the one that went alone can say that it is over: others may have been answered before it began.
+    // Only the one that went alone can say that it is over: others may have been answered before it
+    // began.
     if (call !== undefined) this.#isCareful = false
     if (isRefused) {
       this.#isCareful = true
@@ -199,7 +200,10 @@ function pauseMs({ retryAfterMs }: ToldLimits, tightest: ToldLimit | undefined):
   return retryAfterMs ?? (tightest?.remaining === 0 ? tightest.resetAfterMs : undefined) ?? DEFAULT_PAUSE_MS
 }
 
-/** The limit with the least left, of those that say how much and until when; of several, the one that lasts longest. */
+/**
+ * The limit with the least left, of those that say how much and until when; of several, the one
+ * that lasts longest.
+ */
 function tightestOf(limits: readonly ToldLimit[]): ToldLimit | undefined {
   const known = limits.filter(({ remaining, resetAfterMs }) => remaining !== undefined && resetAfterMs !== undefined)
   const byRemaining = (a: ToldLimit, b: ToldLimit) => (a.remaining as number) - (b.remaining as number)

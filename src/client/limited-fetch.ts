@@ -1,4 +1,7 @@
-/** A `fetch` that stays within the limits of others: it keeps a pace of its own, and does as it is told. */
+/**
+ * A `fetch` that stays within the limits of others: it keeps a pace of its own, and does as it is
+ * told.
+ */
 import { onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
@@ -27,11 +30,20 @@ export interface LimitedFetchOptions {
   readonly limiter?: Limiter | Limiter<Limits, AsyncStore> | Limiter<Limits, Store>
   /** The group of calls that share a pace. Default: the host (and port) of the address. */
   readonly key?: (url: string) => string
-  /** Milliseconds that a call waits for its turn at most; then it rejects with `TIMEOUT`, at once where that is known. Default: as long as it takes. */
+  /**
+   * Milliseconds that a call waits for its turn at most; then it rejects with `TIMEOUT`, at once
+   * where that is known. Default: as long as it takes.
+   */
   readonly timeoutMs?: number
-  /** How often a call that was answered with 429 or 503 is made again, when the host may be called again. Whole, default 0: it is answered so. */
+  /**
+   * How often a call that was answered with 429 or 503 is made again, when the host may be called
+   * again. Whole, default 0: it is answered so.
+   */
   readonly retries?: number
-  /** The longest that a host is believed when it asks to be left alone, in milliseconds. Default ten minutes: then one call asks again. */
+  /**
+   * The longest that a host is believed when it asks to be left alone, in milliseconds. Default ten
+   * minutes: then one call asks again.
+   */
   readonly maxPauseMs?: number
   readonly clock?: Clock
 }

@@ -28,15 +28,18 @@ export interface ToldLimits {
 /** A time that is further away than a century is ignored. */
 const MAX_MS = 100 * 366 * 86_400_000
 /**
- * A number below this is a span of seconds, one above a time since 1970: no server asks for a wait of thirty years, and it is long past
- * 2001.
+ * A number below this is a span of seconds, one above a time since 1970: no server asks for a wait
+ * of thirty years, and it is long past 2001.
  */
 const EPOCH_SECONDS = 1_000_000_000
 const EPOCH_MILLISECONDS = 100_000_000_000
 /** Longer than any field that was ever meant. */
 const MAX_LENGTH = 4096
 
-/** `nowMs`: the time since 1970. A server's own `Date` is used instead where there is one, because only the difference counts. */
+/**
+ * `nowMs`: the time since 1970. A server's own `Date` is used instead where there is one, because
+ * only the difference counts.
+ */
 export function parseRateLimit(headers: HeadersLike, nowMs: number = Date.now()): ToldLimits {
   const field = (name: string) => {
     const text = headers.get(name)
@@ -122,13 +125,19 @@ function leadingNumber(text: string | undefined): number | undefined {
   return found === null ? undefined : Number(found[0])
 }
 
-/** Sent by two hops, it is joined with a comma. A number too large to be meant still means to stay away. */
+/**
+ * Sent by two hops, it is joined with a comma. A number too large to be meant still means to stay
+ * away.
+ */
 function retryMs(text: string, sinceMs: number): number | undefined {
   const first = /^(\d+)\s*(?:,|$)/.exec(text)?.[1]
   return first === undefined ? resetMs(text, sinceMs) : (resetMs(first, sinceMs) ?? MAX_MS)
 }
 
-/** A time to wait until, however it is written: seconds, a time since 1970, a date, or `6m0s`. In milliseconds from now, never below 0. */
+/**
+ * A time to wait until, however it is written: seconds, a time since 1970, a date, or `6m0s`. In
+ * milliseconds from now, never below 0.
+ */
 function resetMs(text: string, sinceMs: number): number | undefined {
   const seconds = /^\d{1,15}(\.\d{1,9})?$/.test(text) ? Number(text) : undefined
   const ms = seconds === undefined ? (spanMs(text) ?? sinceDate(text, sinceMs)) : ofNumber(seconds, sinceMs)
@@ -154,7 +163,10 @@ function sinceDate(text: string, sinceMs: number): number | undefined {
   return ms === undefined ? undefined : ms - sinceMs
 }
 
-/** An HTTP date or one of ISO 8601. `Date.parse` alone reads far too much as a date, and takes one without a zone for the time of this machine. */
+/**
+ * An HTTP date or one of ISO 8601. `Date.parse` alone reads far too much as a date, and takes one
+ * without a zone for the time of this machine.
+ */
 function dateMs(text: string): number | undefined {
   if (!/^(?:[A-Z][a-z]{2,8},? \S.{8,40}|\d{4}-\d\d-\d\dT\d\d:\d\d.{0,20})$/.test(text)) return undefined
   const hasZone = /(?:[A-Z]{1,4}|[+-]\d\d:?\d\d)(?: \([^)]*\))?$/i.test(text)

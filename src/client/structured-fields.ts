@@ -1,4 +1,7 @@
-/** Reads lists and dictionaries of structured fields (RFC 9651) as far as rate limits use them; whatever else stands there is no item. */
+/**
+ * Reads lists and dictionaries of structured fields (RFC 9651) as far as rate limits use them;
+ * whatever else stands there is no item.
+ */
 
 export type Bare = string | number | boolean
 
@@ -8,7 +11,10 @@ export interface Item {
   readonly parameters: ReadonlyMap<string, Bare>
 }
 
-/** Each alternative is tried at one place, and none can match in two ways: reading takes time in proportion to the length. */
+/**
+ * Each alternative is tried at one place, and none can match in two ways: reading takes time in
+ * proportion to the length.
+ */
 const KEY = /[a-z*][a-z0-9_\-.*]*/y
 const BARE =
   /(-?\d{1,15}(?:\.\d{1,3})?)|"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"|([A-Za-z*][!#$%&'*+\-.^_`|~0-9A-Za-z:/]*)|:([A-Za-z0-9+/=]*):|\?([01])/y
@@ -18,7 +24,9 @@ export function itemsOf(text: string): Item[] | undefined {
   return membersOf(text, (reader) => reader.item())
 }
 
-/** The members of a dictionary such as `limit=100, remaining=50` by name; undefined if it is none. */
+/**
+ * The members of a dictionary such as `limit=100, remaining=50` by name; undefined if it is none.
+ */
 export function dictionaryOf(text: string): Map<string, Bare> | undefined {
   const members = membersOf(text, (reader) => reader.member())
   return members && new Map(members)

@@ -1,6 +1,7 @@
 /**
- * Any number of alarms on one timer. The alarms lie in a heap, the earliest on top, and only that one has a timer: a limiter with waiters on
- * a million keys has one. An alarm never rings before its time by the clock, whatever the timer does.
+ * Any number of alarms on one timer. The alarms lie in a heap, the earliest on top, and only that
+ * one has a timer: a limiter with waiters on a million keys has one. An alarm never rings before
+ * its time by the clock, whatever the timer does.
  */
 import type { Clock, StopTimer } from './clock.ts'
 
@@ -28,7 +29,10 @@ export class Alarms {
   #stopTimer: StopTimer = NO_TIMER
   #rests: boolean
 
-  /** `rests`: when the last alarm is stopped, the timer runs on for the next one, and no process stays alive for it. */
+  /**
+   * `rests`: when the last alarm is stopped, the timer runs on for the next one, and no process
+   * stays alive for it.
+   */
   constructor(clock: Clock, keepAlive: boolean, rests = false) {
     this.#clock = clock
     this.#keepAlive = keepAlive
@@ -86,7 +90,10 @@ export class Alarms {
     this.#stopTimer = NO_TIMER
   }
 
-  /** Timers may fire early, and the alarm this one was set for may be gone: what is not due yet gets a new timer. */
+  /**
+   * Timers may fire early, and the alarm this one was set for may be gone: what is not due yet gets
+   * a new timer.
+   */
   #fired(): void {
     this.#timerUs = Number.POSITIVE_INFINITY
     this.#stopTimer = NO_TIMER

@@ -1,16 +1,17 @@
 /**
- * Where time comes from. A limiter has one clock, and hands it to its store. Algorithms get the time as an argument. Stores use the system
- * clock for times of their own: how long an answer is under way, how long a refusal is kept.
+ * Where time comes from. A limiter has one clock, and hands it to its store. Algorithms get the
+ * time as an argument. Stores use the system clock for times of their own: how long an answer is
+ * under way, how long a refusal is kept.
  */
 export interface Clock {
   /**
-   * The time in whole microseconds. Any origin will do, as long as every user of a store shares it. It is read in the middle of a decision, so it must
-   * not call the limiter that reads it.
+   * The time in whole microseconds. Any origin will do, as long as every user of a store shares it.
+   * It is read in the middle of a decision, so it must not call the limiter that reads it.
    */
   nowUs(): number
   /**
-   * Calls `fn` once, no earlier than `us` microseconds from now if it can help it. Returns what stops it. `keepAlive` (true unless told
-   * otherwise): whether a process stays alive for it.
+   * Calls `fn` once, no earlier than `us` microseconds from now if it can help it. Returns what
+   * stops it. `keepAlive` (true unless told otherwise): whether a process stays alive for it.
    */
   setTimer(fn: () => void, us: number, keepAlive?: boolean): StopTimer
 }
@@ -27,13 +28,19 @@ const originMs = monotonic.timeOrigin
 
 type HrTime = () => [seconds: number, nanoseconds: number]
 
-/** Where there is one, as in Node: the same clock as `performance.now()`, read in three quarters of the time and without a number on the heap. */
+/**
+ * Where there is one, as in Node: the same clock as `performance.now()`, read in three quarters of
+ * the time and without a number on the heap.
+ */
 const hrtime = (globalThis as { process?: { hrtime?: HrTime } }).process?.hrtime
 
 /** A longer one would fire at once: waits beyond it are made of several. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** The default: microseconds since 1970 by the process's monotonic clock. It never steps back, unlike `Date.now()`. */
+/**
+ * The default: microseconds since 1970 by the process's monotonic clock. It never steps back,
+ * unlike `Date.now()`.
+ */
 export const systemClock: Clock = {
   nowUs: hrtime === undefined ? nowByPerformance : nowByHrtime(hrtime),
   setTimer(fn, us, keepAlive = true) {
@@ -66,7 +73,10 @@ function nowByPerformance(): number {
   return Math.floor((originMs + monotonic.now()) * 1000)
 }
 
-/** Its seconds count from anywhere: what is missing to 1970 is read once, the greatest of a few readings being the least disturbed. */
+/**
+ * Its seconds count from anywhere: what is missing to 1970 is read once, the greatest of a few
+ * readings being the least disturbed.
+ */
 function nowByHrtime(read: HrTime): () => number {
   const sinceUs = () => {
     const nowUs = nowByPerformance()

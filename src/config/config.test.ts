@@ -191,7 +191,10 @@ describe('limitSchema', () => {
     ])
   })
 
-  /** The rules that a schema cannot express: what `limitFrom` says when one of them, and nothing else, is broken. */
+  /**
+   * The rules that a schema cannot express: what `limitFrom` says when one of them, and nothing
+   * else, is broken.
+   */
   const BEYOND_A_SCHEMA: Readonly<Record<string, (message: string, json: Json) => boolean>> = {
     'leases of 100 ms at least': (message) => message.includes('must be at least 100 ms'),
     'at most 10 million permits a second': (message) => /must be at most 10 million permits per second$/.test(message),

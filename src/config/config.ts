@@ -1,6 +1,7 @@
 /**
- * From plain JSON to limits, for everything that is configured by a file or over the wire: the command line, the service, the page.
- * A limit's JSON is its type and the options of the factory of that name, so `JSON.stringify(limit)` is its own configuration.
+ * From plain JSON to limits, for everything that is configured by a file or over the wire: the
+ * command line, the service, the page. A limit's JSON is its type and the options of the factory of
+ * that name, so `JSON.stringify(limit)` is its own configuration.
  */
 import type { Limit } from '../algorithms/algorithm.ts'
 import * as factories from '../algorithms/all.ts'
@@ -25,7 +26,10 @@ export function limitFrom(json: unknown): Limit {
   return factory(json)
 }
 
-/** One limit, or several by name: what `createLimiter` takes. An object with a `type` that is a string is one limit. */
+/**
+ * One limit, or several by name: what `createLimiter` takes. An object with a `type` that is a
+ * string is one limit.
+ */
 export function limitsFrom(json: unknown): Limit | Readonly<Record<string, Limit>> {
   if (!isObject(json) || Object.keys(json).length === 0) {
     throw invalid(`limits ${shown(json)} must be one limit such as ${EXAMPLE}, or an object of limits by name`)

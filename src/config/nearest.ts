@@ -3,7 +3,10 @@
 /** More wrong letters than this are another word. */
 const MOST_TYPOS = 2
 
-/** The same letters in another case or with separators, or a typo or two away. Undefined: none is near. */
+/**
+ * The same letters in another case or with separators, or a typo or two away. Undefined: none is
+ * near.
+ */
 export function nearest(written: string, known: readonly string[]): string | undefined {
   let found: string | undefined
   let fewest = MOST_TYPOS + 1
@@ -17,7 +20,10 @@ export function nearest(written: string, known: readonly string[]): string | und
   return found
 }
 
-/** `token-bucket`, `TOKEN_BUCKET` and `tokenBucket` have the same. The cut keeps a senseless text from costing time. */
+/**
+ * `token-bucket`, `TOKEN_BUCKET` and `tokenBucket` have the same. The cut keeps a senseless text
+ * from costing time.
+ */
 function lettersOf(name: string): string {
   return name
     .slice(0, 64)
@@ -25,7 +31,10 @@ function lettersOf(name: string): string {
     .replace(/[^a-z]/g, '')
 }
 
-/** How many letters must be added, dropped or replaced to make one word of the other: row by row of Levenshtein's table. */
+/**
+ * How many letters must be added, dropped or replaced to make one word of the other: row by row of
+ * Levenshtein's table.
+ */
 function distance(from: string, to: string): number {
   let above = Array.from({ length: to.length + 1 }, (_, k) => k)
   for (const [row, letter] of [...from].entries()) {

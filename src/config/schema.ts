@@ -1,9 +1,11 @@
 /**
- * One limit as JSON Schema (draft 2020-12), for editors and for services that check what they are sent before it gets here.
+ * One limit as JSON Schema (draft 2020-12), for editors and for services that check what they are
+ * sent before it gets here.
  *
- * It accepts all that `limitFrom` accepts. Five rules are beyond a schema and are left to `limitFrom`: at most 10 million permits a second,
- * at most 100 years to fill up, times that are whole microseconds, leases of 100 ms at least, and the size of a number that is written with a unit or an exponent
- * (`'400d'`, `'1e10/s'`).
+ * It accepts all that `limitFrom` accepts. Five rules are beyond a schema and are left to
+ * `limitFrom`: at most 10 million permits a second, at most 100 years to fill up, times that are
+ * whole microseconds, leases of 100 ms at least, and the size of a number that is written with a
+ * unit or an exponent (`'400d'`, `'1e10/s'`).
  */
 import { permits } from '../algorithms/about.ts'
 import { ABOUTS } from '../algorithms/abouts.ts'

@@ -1,4 +1,7 @@
-/** Additive increase, multiplicative decrease, as Netflix's concurrency-limits has it. It rises until calls time out: for comparison. */
+/**
+ * Additive increase, multiplicative decrease, as Netflix's concurrency-limits has it. It rises
+ * until calls time out: for comparison.
+ */
 
 import { invalid } from '../algorithms/rate.ts'
 import { type Bounds, checkBounds, checkLatency, clamped, type Governor, type GovernorState } from './governor.ts'

@@ -1,4 +1,7 @@
-/** Lets a governor set the highest number of calls in flight of a limiter: listens to releases, and calls `update`. */
+/**
+ * Lets a governor set the highest number of calls in flight of a limiter: listens to releases, and
+ * calls `update`.
+ */
 import { type Limit, limitOf, type Rule } from '../algorithms/algorithm.ts'
 import { invalid, onlyKnown, permitsOf } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
@@ -171,7 +174,10 @@ class RunningGovernor<S extends GovernorState> implements Governed {
     if (next.limit !== from) this.#changed(from, window)
   }
 
-  /** A limit that the limiter refuses is not taken over: the governor goes on from the one that is in force. */
+  /**
+   * A limit that the limiter refuses is not taken over: the governor goes on from the one that is
+   * in force.
+   */
   #isApplied(next: S): boolean {
     try {
       this.#apply(next)

@@ -1,7 +1,7 @@
 /**
- * A governor is a pure function: from its knowledge and the figures of a window of time to its next knowledge. It has no clock, no timer
- * and no
- * randomness, so that the same windows always give the same limits.
+ * A governor is a pure function: from its knowledge and the figures of a window of time to its next
+ * knowledge. It has no clock, no timer and no randomness, so that the same windows always give the
+ * same limits.
  */
 
 import { invalid, MAX_PERMITS, onlyKnown } from '../algorithms/rate.ts'

@@ -1,12 +1,19 @@
 /**
- * Finds the knee: the limit from which on more calls in flight bring no more throughput, only longer queues, and stays there. See knee.md.
+ * Finds the knee: the limit from which on more calls in flight bring no more throughput, only
+ * longer queues, and stays there. See knee.md.
  */
 import { type Bounds, checkBounds, checkLatency, clamped, type Governor, type GovernorState, type Window } from './governor.ts'
 
 export interface KneeOptions extends Bounds {
-  /** The limit to begin with. Whole, from `min` to `max`; default 10, or what of them is nearest to it. */
+  /**
+   * The limit to begin with. Whole, from `min` to `max`; default 10, or what of them is nearest to
+   * it.
+   */
   readonly initial?: number | undefined
-  /** The limit is kept so low that calls take no longer than this on average, in milliseconds, even if that costs throughput. Above 0; default: none. */
+  /**
+   * The limit is kept so low that calls take no longer than this on average, in milliseconds, even
+   * if that costs throughput. Above 0; default: none.
+   */
   readonly maxLatencyMs?: number | undefined
 }
 
@@ -28,7 +35,10 @@ export interface KneeState extends GovernorState {
   /** Whether it goes down only to measure. */
   readonly isDip: boolean
   readonly windowsUntilDip: number
-  /** The limit under which calls were last dropped, and how many windows ago: it stays below for a while. */
+  /**
+   * The limit under which calls were last dropped, and how many windows ago: it stays below for a
+   * while.
+   */
   readonly ceiling: number
   readonly ceilingWindows: number
   readonly calmWindows: number
@@ -46,7 +56,10 @@ interface Top {
   readonly isStart?: boolean
 }
 
-/** A short queue is wanted, because arrivals have gaps: as a share of the limit. It grows with the root of the limit, as chance does. */
+/**
+ * A short queue is wanted, because arrivals have gaps: as a share of the limit. It grows with the
+ * root of the limit, as chance does.
+ */
 const wantedQueue = (limit: number) => Math.min(0.2, 0.8 / Math.sqrt(limit)) + 0.5 / limit
 /** Above this share it is too long. */
 const longQueue = (limit: number) => Math.min(0.2, 0.8 / Math.sqrt(limit)) + 0.1 + 1 / limit
@@ -60,9 +73,15 @@ const REACHED = 0.9
 const LEAST_FALL = 0.7
 const SLOW_GROWTH = 1.1
 const MOST_GROWTH = 1.6
-/** At the start: twice as many in flight either bring twice the throughput or they do not, which few calls tell. */
+/**
+ * At the start: twice as many in flight either bring twice the throughput or they do not, which few
+ * calls tell.
+ */
 const FAST_GROWTH = 2
-/** Throughput after the fast growth, to that before: nothing waits from here on; more brought nothing below here. */
+/**
+ * Throughput after the fast growth, to that before: nothing waits from here on; more brought
+ * nothing below here.
+ */
 const LINEAR = 1.6
 const PLATEAU = 1.05
 /** A dip goes to this share of the knee. */
@@ -71,7 +90,10 @@ const DIP = 0.8
 const DEEPER = 0.75
 /** It costs nothing if less than this share of the throughput is lost. */
 const FREE = 0.1
-/** If so much is lost by a limit that fell because of a queue, then there was no queue: calls have become slower. */
+/**
+ * If so much is lost by a limit that fell because of a queue, then there was no queue: calls have
+ * become slower.
+ */
 const COSTLY = 0.25
 /** By more than chance. */
 const SLOWER_STILL = 1.25
@@ -83,7 +105,9 @@ const MORE_DROPS = 0.1
 /** The same at the start, when it is not known yet what is usual. */
 const MANY_DROPS = 0.3
 
-/** The limit stays below one that dropped calls for so many windows; twice as many if it does again. */
+/**
+ * The limit stays below one that dropped calls for so many windows; twice as many if it does again.
+ */
 const CEILING_WINDOWS = 5
 const MOST_CEILING_WINDOWS = 10
 
@@ -126,7 +150,10 @@ export function knee(options: KneeOptions): Governor<KneeState> {
   }
 }
 
-/** What is dropped at any limit, as far as is known: all of it at first, and then what does not stand out. */
+/**
+ * What is dropped at any limit, as far as is known: all of it at first, and then what does not
+ * stand out.
+ */
 function withDrops(state: KneeState, window: Window): KneeState {
   if (window.ok === 0) return state
   const weight = state.reason === START ? 1 : isDropping(state, window) ? 0 : 0.1
@@ -150,7 +177,10 @@ function isDropping({ baseDrops, hasPassed }: KneeState, window: Window): boolea
   return window.dropped > 1 && dropsOf(window) > 1.5 * baseDrops + (hasPassed ? MORE_DROPS : MANY_DROPS)
 }
 
-/** Down to what ended well, by Little's law; unless the last fall only cost throughput and changed nothing. */
+/**
+ * Down to what ended well, by Little's law; unless the last fall only cost throughput and changed
+ * nothing.
+ */
 function afterDrops(state: KneeState, window: Window): KneeState {
   const { top, limit } = state
   const drops = dropsOf(window)
@@ -170,7 +200,9 @@ function afterDrops(state: KneeState, window: Window): KneeState {
 
 // The limit is not reached
 
-/** Nothing is known about more. Calls that have the server for themselves show how long they take. */
+/**
+ * Nothing is known about more. Calls that have the server for themselves show how long they take.
+ */
 function unused(state: KneeState, { inflight, latencyMs }: Window): KneeState {
   const { limit, baseMs } = state
   const isLight = inflight <= limit / 2
@@ -249,7 +281,10 @@ function resting(state: KneeState, window: Window): KneeState {
 
 // What a fall has shown
 
-/** Deeper while that costs nothing; then calls no longer wait for each other, and their latency is the base. */
+/**
+ * Deeper while that costs nothing; then calls no longer wait for each other, and their latency is
+ * the base.
+ */
 function afterDip(state: KneeState, top: Top, window: Window): KneeState {
   const { limit, baseMs } = state
   const { latencyMs } = window
@@ -264,7 +299,10 @@ function afterDip(state: KneeState, top: Top, window: Window): KneeState {
   return returned(state, top, isNear ? blend(baseMs, latencyMs, 0.5) : latencyMs, 'measured')
 }
 
-/** Fewer in flight cannot make calls slower. If they are, the server has changed since the fall, and what was before says nothing. */
+/**
+ * Fewer in flight cannot make calls slower. If they are, the server has changed since the fall, and
+ * what was before says nothing.
+ */
 function afterLoss(state: KneeState, top: Top, window: Window, maxLatencyMs: number): KneeState {
   if (window.latencyMs > SLOWER_STILL * top.latencyMs) return full({ ...state, top: undefined }, window, maxLatencyMs)
   return returned(state, top, window.latencyMs, 'calls are slower')
@@ -299,13 +337,19 @@ function fallen(state: KneeState, window: Window, lower: number): KneeState {
   return { ...state, limit: Math.floor(lower), top, isDip: false, hasPassed: true, growth: SLOW_GROWTH, pull: 0 }
 }
 
-/** A latency below the base is the base; a little at a time, because the lowest of many windows is lower than any mean. */
+/**
+ * A latency below the base is the base; a little at a time, because the lowest of many windows is
+ * lower than any mean.
+ */
 function loweredBase(baseMs: number, latencyMs: number): number {
   if (baseMs === 0 || latencyMs < 0.75 * baseMs) return latencyMs
   return latencyMs < baseMs ? blend(baseMs, latencyMs, 0.1) : baseMs
 }
 
-/** Whether a much higher limit brought as much more throughput: nothing waits, and this latency is as good a base as the one before. */
+/**
+ * Whether a much higher limit brought as much more throughput: nothing waits, and this latency is
+ * as good a base as the one before.
+ */
 function isLinear(state: KneeState, window: Window): boolean {
   return !state.hasPassed && state.throughputBefore > 0 && gainOf(state, window) > LINEAR
 }

@@ -1,6 +1,7 @@
 /**
- * Vegas, as Netflix's concurrency-limits has it: the queue by the lowest latency that was seen, kept between two numbers. What it took for the lowest
- * latency is forgotten from time to time, which lets it creep up under constant overload: for comparison.
+ * Vegas, as Netflix's concurrency-limits has it: the queue by the lowest latency that was seen,
+ * kept between two numbers. What it took for the lowest latency is forgotten from time to time,
+ * which lets it creep up under constant overload: for comparison.
  */
 import { invalid } from '../algorithms/rate.ts'
 import { type Bounds, checkBounds, clamped, type Governor, type GovernorState, type Window } from './governor.ts'
@@ -10,13 +11,19 @@ export interface VegasOptions extends Partial<Bounds> {
   readonly initial?: number | undefined
   /** How much of each change is made: above 0, at most 1; default 1. */
   readonly smoothing?: number | undefined
-  /** The queue below which the limit grows; default: 3 times the whole part of log10 of the limit, at least 3. */
+  /**
+   * The queue below which the limit grows; default: 3 times the whole part of log10 of the limit,
+   * at least 3.
+   */
   readonly alpha?: ((limit: number) => number) | undefined
   /** The queue above which it falls; default: 6 times the same. */
   readonly beta?: ((limit: number) => number) | undefined
   /** The limit after a queue or a drop; default: less by the same. */
   readonly decrease?: ((limit: number) => number) | undefined
-  /** The base latency is measured anew after so many windows for each place of the limit; default 22.5, the middle of what others draw at random. */
+  /**
+   * The base latency is measured anew after so many windows for each place of the limit; default
+   * 22.5, the middle of what others draw at random.
+   */
   readonly probeWindows?: number | undefined
 }
 

@@ -1,6 +1,6 @@
 /**
- * Gathers releases into windows. A window ends with a release, never by a timer: while nothing ends there is nothing to learn, and nothing keeps a
- * process alive.
+ * Gathers releases into windows. A window ends with a release, never by a timer: while nothing ends
+ * there is nothing to learn, and nothing keeps a process alive.
  */
 import type { Window } from './governor.ts'
 
@@ -17,7 +17,10 @@ const LEAST_SAMPLES = 20
 /** The mean latency of a window should be known this well: its standard error as a share of it. */
 const WANTED_ERROR = 0.08
 const COARSE_ERROR = 0.2
-/** A window is at least so many times as long as calls take: what it shows then belongs to the limit that is in place. */
+/**
+ * A window is at least so many times as long as calls take: what it shows then belongs to the limit
+ * that is in place.
+ */
 const LEAST_STAYS = 3
 const COARSE_LEAST_STAYS = 2
 /** And begins so many times as long after the limit has changed. */
@@ -61,7 +64,10 @@ export class Windows {
     return this.#isOver(nowMs) ? this.#ended(nowMs) : undefined
   }
 
-  /** The limit has changed: calls that were let in before say nothing about it, so the next window begins when most of them have ended. */
+  /**
+   * The limit has changed: calls that were let in before say nothing about it, so the next window
+   * begins when most of them have ended.
+   */
   limitChanged(nowMs: number): void {
     this.#begin(nowMs + (this.#isCoarse ? COARSE_SETTLE_STAYS : SETTLE_STAYS) * this.#stayMs)
   }
@@ -112,7 +118,8 @@ export class Windows {
     }
     if (latencyMs > 0) this.#stayMs = latencyMs
     this.#begin(nowMs)
-    // Of the calls that began together the short ones end first: the first window would show them alone.
+    // Of the calls that began together the short ones end first: the first window would show them
+    // alone.
     return isFirst ? undefined : window
   }
 

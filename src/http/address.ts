@@ -1,20 +1,27 @@
 /**
- * IP addresses as text and as numbers. All are eight groups of 16 bits; an IPv4 address is the IPv6 address that maps it (`::ffff:1.2.3.4`),
- * so that a client has one address whichever way its connection is shown.
+ * IP addresses as text and as numbers. All are eight groups of 16 bits; an IPv4 address is the IPv6
+ * address that maps it (`::ffff:1.2.3.4`), so that a client has one address whichever way its
+ * connection is shown.
  */
 import { SluiceError, shown } from '../errors.ts'
 
 export type Address = readonly number[]
 
-/** The longest address there is, with a zone and a port, is shorter. Longer texts are no addresses. */
+/**
+ * The longest address there is, with a zone and a port, is shorter. Longer texts are no addresses.
+ */
 const MAX_LENGTH = 100
 
-/** The address in an entry of a header, or of a socket: with a port, in brackets, with a zone, or bare. Undefined for anything else. */
+/**
+ * The address in an entry of a header, or of a socket: with a port, in brackets, with a zone, or
+ * bare. Undefined for anything else.
+ */
 export function addressIn(entry: string): Address | undefined {
   if (entry.length > MAX_LENGTH) return undefined
   const text = entry.trim()
   if (text.startsWith('[')) return inBrackets(text)
-  // One colon parts an IPv4 address from its port; an IPv6 address has two at least, and no port without brackets.
+  // One colon parts an IPv4 address from its port; an IPv6 address has two at least, and no port
+  // without brackets.
   const colon = text.indexOf(':')
   if (colon < 0) return ofIpv4(text)
   if (text.indexOf(':', colon + 1) < 0) return isPort(text.slice(colon + 1)) ? ofIpv4(text.slice(0, colon)) : undefined
@@ -66,7 +73,10 @@ function ofIpv6(text: string): Address | undefined {
   return missing < 1 ? undefined : [...head, ...new Array<number>(missing).fill(0), ...tail]
 }
 
-/** The groups on one side of '::'. At the end of the whole the last may be written as an IPv4 address, which makes two. */
+/**
+ * The groups on one side of '::'. At the end of the whole the last may be written as an IPv4
+ * address, which makes two.
+ */
 function groupsOf(text: string, isEnd: boolean): number[] | undefined {
   if (text === '') return []
   const parts = text.split(':')
@@ -88,8 +98,9 @@ function masked(address: Address, bits: number): Address {
 }
 
 /**
- * Where the IPv4 address of a client stands in the IPv6 address that a translator made of it, as the index of its first group: NAT64 (RFC 6052, and
- * RFC 8215 for use within a network) and 6to4 (RFC 3056). All clients behind one translator share the network that it writes them in.
+ * Where the IPv4 address of a client stands in the IPv6 address that a translator made of it, as
+ * the index of its first group: NAT64 (RFC 6052, and RFC 8215 for use within a network) and 6to4
+ * (RFC 3056). All clients behind one translator share the network that it writes them in.
  */
 function ipv4Within(address: Address): number | undefined {
   if (isIpv4(address)) return 6
@@ -99,7 +110,10 @@ function ipv4Within(address: Address): number | undefined {
   return third === 1 || address.slice(2, 6).every((group) => group === 0) ? 6 : undefined
 }
 
-/** How an address is written in a key: IPv4 with dots, IPv6 as the network of its first `ipv6Bits` bits. */
+/**
+ * How an address is written in a key: IPv4 with dots, IPv6 as the network of its first `ipv6Bits`
+ * bits.
+ */
 export function addressText(address: Address, ipv6Bits: number): string {
   const at = ipv4Within(address)
   if (at !== undefined) {
@@ -110,7 +124,10 @@ export function addressText(address: Address, ipv6Bits: number): string {
   return ipv6Bits === 128 ? text : `${text}/${ipv6Bits}`
 }
 
-/** As RFC 5952 writes it: lower case, no leading zeros, the longest run of two or more zeros as '::'. */
+/**
+ * As RFC 5952 writes it: lower case, no leading zeros, the longest run of two or more zeros as
+ * '::'.
+ */
 function ipv6Text(address: Address): string {
   const { start, length } = longestZeros(address)
   const hex = address.map((group) => group.toString(16))
@@ -171,7 +188,10 @@ export function contains({ first, bits }: Network, address: Address): boolean {
   return true
 }
 
-/** Whether networks hold all addresses of IPv4, or of IPv6, be it in pieces. Of two networks one is within the other, or they have nothing in common. */
+/**
+ * Whether networks hold all addresses of IPv4, or of IPv6, be it in pieces. Of two networks one is
+ * within the other, or they have nothing in common.
+ */
 export function holdAll(networks: readonly Network[]): boolean {
   const isWithin = (network: Network, k: number) =>
     networks.some(
@@ -185,7 +205,9 @@ export function holdAll(networks: readonly Network[]): boolean {
 
 const NEAR = [...networksOf('loopback'), ...networksOf('private')]
 
-/** Whether an address can only be that of a machine nearby: a proxy, not a client from the internet. */
+/**
+ * Whether an address can only be that of a machine nearby: a proxy, not a client from the internet.
+ */
 export function isNearby(address: Address): boolean {
   return NEAR.some((network) => contains(network, address))
 }

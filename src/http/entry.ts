@@ -15,7 +15,10 @@ export interface Entry {
   readonly gone: boolean
   /** Called with the end of the response; undefined if no option needs it. */
   readonly leave: ((outcome: HttpOutcome) => void) | undefined
-  /** The place that the request holds: to be told what the handler returns, where the framework hands that out. */
+  /**
+   * The place that the request holds: to be told what the handler returns, where the framework
+   * hands that out.
+   */
   readonly hold: Hold | undefined
 }
 

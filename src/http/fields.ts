@@ -1,6 +1,9 @@
 /** Structured fields (RFC 9651), as far as rate limit headers need them. */
 
-/** A String: printable ASCII in quotes. Characters that cannot be in one become `?`, because a header must not fail for a name. */
+/**
+ * A String: printable ASCII in quotes. Characters that cannot be in one become `?`, because a
+ * header must not fail for a name.
+ */
 export function sfString(text: string): string {
   return `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`
 }

@@ -1,8 +1,8 @@
 /**
- * Finds the client of a request that may have come through proxies. Each proxy appends to `X-Forwarded-For` the address it was called from,
- * so the field is true from its right end on, as far as the proxies are ours. Anything before that may be made up. It is read from the
- * right, and never
- * one entry further than what a trusted proxy wrote.
+ * Finds the client of a request that may have come through proxies. Each proxy appends to
+ * `X-Forwarded-For` the address it was called from, so the field is true from its right end on, as
+ * far as the proxies are ours. Anything before that may be made up. It is read from the right, and
+ * never one entry further than what a trusted proxy wrote.
  */
 import { type Address, addressIn, contains, type Network } from './address.ts'
 
@@ -15,9 +15,10 @@ export function clientAddress(peer: Address | undefined, forwarded: string | und
 }
 
 /**
- * The entry that the outermost of our proxies wrote. If there are fewer entries than proxies, the request did not come through all of them and
- * any entry may be made up: then it is the socket's. An entry that is no address stays where it stands: it hides its own sender, and lets
- * nothing before it count.
+ * The entry that the outermost of our proxies wrote. If there are fewer entries than proxies, the
+ * request did not come through all of them and any entry may be made up: then it is the socket's.
+ * An entry that is no address stays where it stands: it hides its own sender, and lets nothing
+ * before it count.
  */
 function afterHops(peer: Address | undefined, forwarded: string, hops: number): Address | undefined {
   let sender = peer
@@ -31,7 +32,10 @@ function afterHops(peer: Address | undefined, forwarded: string, hops: number): 
   return sender
 }
 
-/** The first address from the right that is in none of our networks; the socket's, if it is not in them itself. */
+/**
+ * The first address from the right that is in none of our networks; the socket's, if it is not in
+ * them itself.
+ */
 function beyondNetworks(peer: Address | undefined, forwarded: string, networks: readonly Network[]): Address | undefined {
   let sender = peer
   let end = forwarded.length

@@ -1,6 +1,7 @@
 /**
- * Where a request is let in or not. All adapters do the same three things with a gate: ask it (`enter`), do what it says, and tell it how the
- * response ended (`leave`, only where an option asks for it).
+ * Where a request is let in or not. All adapters do the same three things with a gate: ask it
+ * (`enter`), do what it says, and tell it how the response ended (`leave`, only where an option
+ * asks for it).
  */
 import type { Decision } from '../limiter/decision.ts'
 import type { Abortable } from '../limiter/input.ts'
@@ -44,8 +45,8 @@ export class Gate<Native, Connection = unknown> {
   #misuse: PerRequestMisuse | undefined
 
   /**
-   * `signalOf` makes a signal that is aborted when the client leaves. `more`: names of options that the adapter itself reads. `limiters`: of another
-   * gate, instead of limits among the options.
+   * `signalOf` makes a signal that is aborted when the client leaves. `more`: names of options that
+   * the adapter itself reads. `limiters`: of another gate, instead of limits among the options.
    */
   constructor(
     options: object,
@@ -74,14 +75,20 @@ export class Gate<Native, Connection = unknown> {
     return new Gate({ ...this.#choices, ...options }, this.#signalOf, [], this.#limiters)
   }
 
-  /** Of a limiter beside this gate's own, in the same store: undefined where that is the memory of the process, which needs no name. */
+  /**
+   * Of a limiter beside this gate's own, in the same store: undefined where that is the memory of
+   * the process, which needs no name.
+   */
   limiterOptionsFor(name: string): object | undefined {
     if (typeof this.#limiters === 'function') return undefined
     const { store, onStoreError } = this.#limiters
     return store.shared ? { name, store, onStoreError } : undefined
   }
 
-  /** `connection` is what the adapter knows the client's connection by; only a request that is not decided at once looks at it. */
+  /**
+   * `connection` is what the adapter knows the client's connection by; only a request that is not
+   * decided at once looks at it.
+   */
   enter(native: Native, http: HttpRequest, connection: Connection): Entry | Promise<Entry> {
     if (this.#misuse !== undefined) this.#noticeFirstRequest(this.#misuse)
     const { skip } = this.#choices
@@ -138,7 +145,9 @@ export class Gate<Native, Connection = unknown> {
     return this.#decide({ native, http, limiter, key, cost, plan }, connection)
   }
 
-  /** By itself, because a function that makes functions makes room for what they use at every call. */
+  /**
+   * By itself, because a function that makes functions makes room for what they use at every call.
+   */
   #askLater(
     native: Native,
     http: HttpRequest,
@@ -201,7 +210,10 @@ export class Gate<Native, Connection = unknown> {
     return whenKnown(answer(native, decision, usual), (given) => refused(decision, answeredWith(given, usual)))
   }
 
-  /** If a function of the user's fails, the request does not come to its handler: nobody would give its place back. */
+  /**
+   * If a function of the user's fails, the request does not come to its handler: nobody would give
+   * its place back.
+   */
   #headersOrRelease(asked: LimitedRequest<Native>, decision: HttpDecision): string[] {
     try {
       return this.#headers(asked, decision)

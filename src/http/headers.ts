@@ -1,6 +1,7 @@
 /**
- * The headers about the limits, in the chosen form. All are lists of name, value, name, value ... Names are in lower case,
- * as HTTP/2 wants them: frameworks keep headers by such names, and one that has to be converted first takes longer than all of ours.
+ * The headers about the limits, in the chosen form. All are lists of name, value, name, value ...
+ * Names are in lower case, as HTTP/2 wants them: frameworks keep headers by such names, and one
+ * that has to be converted first takes longer than all of ours.
  */
 
 import type { Rule } from '../algorithms/algorithm.ts'
@@ -20,7 +21,10 @@ export type HeaderStyle = 'draft-11' | 'draft-7' | 'draft-6' | 'legacy'
 /** One style, `'none'`, or one of the drafts together with `'legacy'`. */
 export type HeaderChoice = HeaderStyle | 'none' | readonly HeaderStyle[]
 
-/** The fields for a decision. `scope` holds the limits that decided, `partition` is what stands behind each item. */
+/**
+ * The fields for a decision. `scope` holds the limits that decided, `partition` is what stands
+ * behind each item.
+ */
 export type HeaderWriter = (decision: Decision, scope: Scope, partition: string) => string[]
 
 const STYLES: Readonly<Record<HeaderStyle, () => HeaderWriter>> = {
@@ -57,8 +61,9 @@ export function secondsOf(ms: number): number {
 }
 
 /**
- * How long what a limit says holds: until it is idle again, or for one that refuses, until it would admit the same call. `Retry-After` is
- * the longest of these, so the two never contradict each other.
+ * How long what a limit says holds: until it is idle again, or for one that refuses, until it would
+ * admit the same call. `Retry-After` is the longest of these, so the two never contradict each
+ * other.
  */
 function effectiveMs({ outcome, retryAfterMs, resetAfterMs }: DecisionPart): number {
   return outcome === 'limited' ? retryAfterMs : resetAfterMs
@@ -72,8 +77,8 @@ function isUntilReleased({ algorithm }: Rule): boolean {
 }
 
 /**
- * The wait that a refused client is told: that of the decision, unless a place may be given back sooner. Infinity where waiting does not
- * help.
+ * The wait that a refused client is told: that of the decision, unless a place may be given back
+ * sooner. Infinity where waiting does not help.
  */
 export function toldMs({ outcome, policy, retryAfterMs }: Decision, { limits }: Scope): number {
   if (outcome !== 'limited') return retryAfterMs
@@ -82,8 +87,9 @@ export function toldMs({ outcome, policy, retryAfterMs }: Decision, { limits }: 
 }
 
 /**
- * Fields beside those of a limiter that decided about the same request before: lists tell of both. Forms with room for one limit tell of the one
- * that leaves less; `binds` says that this is ours. `read` finds what the response says by now. `isOuter`: ours was asked first, and tells last.
+ * Fields beside those of a limiter that decided about the same request before: lists tell of both.
+ * Forms with room for one limit tell of the one that leaves less; `binds` says that this is ours.
+ * `read` finds what the response says by now. `isOuter`: ours was asked first, and tells last.
  */
 export function besides(headers: readonly string[], read: (name: string) => unknown, binds: boolean, isOuter = false): string[] {
   const all: string[] = []
@@ -103,13 +109,19 @@ function isList(name: string, value: string): boolean {
   return name === 'ratelimit-policy' || (name === 'ratelimit' && value.startsWith('"'))
 }
 
-/** The same of the limit that binds, for forms that have room for one, and no word for what is released. */
+/**
+ * The same of the limit that binds, for forms that have room for one, and no word for what is
+ * released.
+ */
 function bindingMs({ parts, policy }: Decision, { limits }: Scope): number {
   for (const { name, rule } of limits) if (name === policy && isUntilReleased(rule)) return RETRY_MS
   return effectiveMs(parts[policy] as DecisionPart)
 }
 
-/** Policies change only with the numbers of the limiter, so their texts are made once for each set of them. */
+/**
+ * Policies change only with the numbers of the limiter, so their texts are made once for each set
+ * of them.
+ */
 function oncePerScope<T>(make: (scope: Scope) => T): (scope: Scope) => T {
   const known = new WeakMap<Scope, T>()
   return (scope) => {

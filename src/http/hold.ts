@@ -1,6 +1,7 @@
 /**
- * The place of a request among those that run at once. It is kept until the response has ended and, where the framework hands out the promise of the handler,
- * until that has settled as well: a handler whose client has left still runs. It is given back once.
+ * The place of a request among those that run at once. It is kept until the response has ended and,
+ * where the framework hands out the promise of the handler, until that has settled as well: a
+ * handler whose client has left still runs. It is given back once.
  */
 import type { ReleaseOutcome } from '../limiter/events.ts'
 import type { Permit } from '../limiter/limiter.ts'
@@ -42,7 +43,10 @@ export class Hold {
     returned.then(done, done)
   }
 
-  /** The response has ended. A server that failed, or was too slow for its client, may be overloaded: governors are told. */
+  /**
+   * The response has ended. A server that failed, or was too slow for its client, may be
+   * overloaded: governors are told.
+   */
   answered({ status, aborted }: HttpOutcome): void {
     this.#outcome = aborted || status >= 500 ? 'dropped' : 'ok'
     if (this.#running > 0 && this.#maxHoldMs < Number.POSITIVE_INFINITY) this.#releaseLater()

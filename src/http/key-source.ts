@@ -1,4 +1,7 @@
-/** From what `key` may be (a function, a text, or one of these for each limit) to one function of a request. */
+/**
+ * From what `key` may be (a function, a text, or one of these for each limit) to one function of a
+ * request.
+ */
 import type { Key } from '../limiter/input.ts'
 import { byIp, type KeyFunction } from './keys.ts'
 import type { KeySource } from './options.ts'
@@ -31,7 +34,10 @@ export function functionsIn<Native>(source: KeySource<Native, string> | undefine
   return typeof source === 'function' ? [source] : Object.values(source).filter((each) => typeof each === 'function')
 }
 
-/** A key found in a request may be of any length and a piece of anything: it must neither be an error of ours nor keep the whole request. */
+/**
+ * A key found in a request may be of any length and a piece of anything: it must neither be an
+ * error of ours nor keep the whole request.
+ */
 function shortened<Native>(keyOf: KeyFunction<Native, AnyKey>): KeyFunction<Native, AnyKey> {
   if (shortKeys.has(keyOf)) return keyOf
   return (native, http) => whenKnown(keyOf(native, http), shortOf)

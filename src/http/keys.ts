@@ -1,4 +1,7 @@
-/** The keys of requests. Each function says in its key what kind it is, so that a user named like an address does not share its state. */
+/**
+ * The keys of requests. Each function says in its key what kind it is, so that a user named like an
+ * address does not share its state.
+ */
 
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
@@ -9,16 +12,22 @@ import { type AnyRequest, ClientLeft, disregard, type HttpRequest, isPromise, ty
 import { shortKeys } from './short-key.ts'
 import { explainOnce } from './warnings.ts'
 
-/** Finds the key of a request: `native` is the framework's own, `http` the same for every framework. Of a long one the digest is the key. */
+/**
+ * Finds the key of a request: `native` is the framework's own, `http` the same for every framework.
+ * Of a long one the digest is the key.
+ */
 export type KeyFunction<Native = AnyRequest, Found = string> = (native: Native, http: HttpRequest) => MaybePromise<Found>
 
 export interface ByIpOptions {
-  /** How many bits of an IPv6 address make one client: who has one address has its whole network. 1 to 128, default 56. */
+  /**
+   * How many bits of an IPv6 address make one client: who has one address has its whole network. 1
+   * to 128, default 56.
+   */
   readonly ipv6Subnet?: number
   /**
-   * The proxies whose `X-Forwarded-For` is believed. A number: so many proxies stand in front, each appending one entry. A list: the
-   * networks they are in,
-   * such as `['10.0.0.0/8', 'fd00::/8']`; `'loopback'` and `'private'` name the usual ones. Default 0: none.
+   * The proxies whose `X-Forwarded-For` is believed. A number: so many proxies stand in front, each
+   * appending one entry. A list: the networks they are in, such as `['10.0.0.0/8', 'fd00::/8']`;
+   * `'loopback'` and `'private'` name the usual ones. Default 0: none.
    */
   readonly trustProxy?: number | readonly string[]
 }
@@ -27,7 +36,10 @@ const MAX_HOPS = 100
 /** Many providers give this to one customer: 256 networks of 64 bits. */
 const DEFAULT_SUBNET = 56
 
-/** The client's address. Depends on nothing but the socket and what trusted proxies appended, whatever headers a client sends. */
+/**
+ * The client's address. Depends on nothing but the socket and what trusted proxies appended,
+ * whatever headers a client sends.
+ */
 export function byIp(options: ByIpOptions = {}): (native: AnyRequest, http: HttpRequest) => string {
   onlyKnown(options, ['ipv6Subnet', 'trustProxy'], 'byIp')
   const ipv6Bits = subnetOf(options.ipv6Subnet ?? DEFAULT_SUBNET)
@@ -59,9 +71,14 @@ function trustOf(trust: number | readonly string[]): Trust {
   )
 }
 
-/** How many addresses a key is remembered for: those that call most are nearly always among them. */
+/**
+ * How many addresses a key is remembered for: those that call most are nearly always among them.
+ */
 const MAX_REMEMBERED = 1000
-/** How many requests from nearby are looked at for signs of a proxy. If there is one, it is in front of them all. */
+/**
+ * How many requests from nearby are looked at for signs of a proxy. If there is one, it is in front
+ * of them all.
+ */
 const MAX_LOOKS = 100
 /** Only the first is ever read. */
 const PROXY_HEADERS = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'cf-connecting-ip']
@@ -106,7 +123,10 @@ function keyOfSender(http: HttpRequest, trust: Trust, ipv6Bits: number): string 
   return sender === undefined ? keyOfNobody(http) : `ip:${addressText(sender, ipv6Bits)}`
 }
 
-/** Over HTTP/2 the address of a client that has left is not known any more. It counts for no client, and needs no answer. */
+/**
+ * Over HTTP/2 the address of a client that has left is not known any more. It counts for no client,
+ * and needs no answer.
+ */
 function keyOfNobody({ hasLeft }: HttpRequest): string {
   if (hasLeft) throw new ClientLeft()
   explainOnce('SLUICE_NO_ADDRESS')
@@ -118,7 +138,10 @@ export interface OtherwiseOptions<Native> {
   readonly otherwise?: KeyFunction<Native>
 }
 
-/** The value of a header, such as an API key. Check it first: a client that may make up values makes up keys. */
+/**
+ * The value of a header, such as an API key. Check it first: a client that may make up values makes
+ * up keys.
+ */
 export function byHeader<Native = AnyRequest>(
   name: string,
   options: OtherwiseOptions<Native> = {},
@@ -134,7 +157,10 @@ export function byHeader<Native = AnyRequest>(
   }
 }
 
-/** The user who is signed in, by what the framework knows of the request: `byUser((req) => req.user?.id)`. */
+/**
+ * The user who is signed in, by what the framework knows of the request:
+ * `byUser((req) => req.user?.id)`.
+ */
 export function byUser<Native>(
   idOf: (native: Native) => MaybePromise<string | number | null | undefined>,
   options: OtherwiseOptions<Native> = {},
@@ -168,8 +194,8 @@ function isIdNow<Native>(idOf: (native: Native) => unknown, native: Native): boo
 }
 
 /**
- * The route that a request goes to, as the application wrote it down (`GET /users/:id`): however a client writes its path, it is the same. Requests
- * whose route is not known share one key.
+ * The route that a request goes to, as the application wrote it down (`GET /users/:id`): however a
+ * client writes its path, it is the same. Requests whose route is not known share one key.
  */
 export function byRoute(): (native: AnyRequest, http: HttpRequest) => string {
   const keyOf = (_native: AnyRequest, { route }: HttpRequest) => (route === undefined ? keyOfNoRoute() : `route:${route}`)

@@ -1,6 +1,7 @@
 /**
- * Users that become known only after they were counted by something else, as where a hook or a guard that runs later signs them in. The first few
- * requests without a user are looked at again when their responses have ended.
+ * Users that become known only after they were counted by something else, as where a hook or a
+ * guard that runs later signs them in. The first few requests without a user are looked at again
+ * when their responses have ended.
  */
 import type { AnyRequest } from './request.ts'
 import { explainOnce } from './warnings.ts'

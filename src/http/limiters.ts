@@ -1,4 +1,6 @@
-/** Which limiter decides about a request: one for all, or one for the numbers that the request has. */
+/**
+ * Which limiter decides about a request: one for all, or one for the numbers that the request has.
+ */
 import { SluiceError, shown } from '../errors.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Cost, Key } from '../limiter/input.ts'
@@ -33,7 +35,10 @@ export type AnyCost = Cost<string>
 /** The limiter of a request. */
 export type LimiterSource<Native> = AnyLimiter | ((native: Native) => MaybePromise<AnyLimiter>)
 
-/** How many sets of numbers have a limiter ready. One that had to go is made again when it is needed: the states are the store's. */
+/**
+ * How many sets of numbers have a limiter ready. One that had to go is made again when it is
+ * needed: the states are the store's.
+ */
 const MAX_LIMITERS = 1_000
 
 let unnamed = 0
@@ -73,7 +78,10 @@ function noLimits(returned: unknown): SluiceError {
   return new SluiceError('CONFIG', `limit returned ${shown(returned)}: it must return a limit such as gcra({ ... }), or several by name`)
 }
 
-/** Marks the limiter of these numbers as used last, and drops the least recently used one, unless callers wait at it or hold its permits. */
+/**
+ * Marks the limiter of these numbers as used last, and drops the least recently used one, unless
+ * callers wait at it or hold its permits.
+ */
 function makeRoom(ready: Map<string, AnyLimiter>, numbers: string): void {
   if (ready.delete(numbers)) return
   for (const [oldest, limiter] of ready) {

@@ -9,7 +9,8 @@ const MADE_AND_USED_AT_ONCE = 3
 let madeAndUsedAtOnce = 0
 
 /**
- * The making of a middleware. One that meets its first request before the code that made it has come to its end was made for that request.
+ * The making of a middleware. One that meets its first request before the code that made it has
+ * come to its end was made for that request.
  */
 export class PerRequestMisuse {
   #isNew = true

@@ -1,11 +1,16 @@
-/** Options are checked when the middleware is made: a wrong one is told with the value, the rule, and where it can be guessed, the line to write. */
+/**
+ * Options are checked when the middleware is made: a wrong one is told with the value, the rule,
+ * and where it can be guessed, the line to write.
+ */
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { CHOICE_NAMES, type HttpOptions, LIMIT_NAMES } from './options.ts'
 
 const FUNCTIONS = ['plan', 'skip', 'refundWhen', 'settle', 'onLimited', 'onNearLimit', 'partitionKey', 'answer'] as const
 
-/** `more`: options that one adapter has on top. `needsLimits`: false if there is a limiter already. */
+/**
+ * `more`: options that one adapter has on top. `needsLimits`: false if there is a limiter already.
+ */
 export function checkHttpOptions(options: object, more: readonly string[] = [], needsLimits = true): void {
   if (typeof options === 'object' && options !== null) refuseOthersOptions(options as Fields, more)
   onlyKnown(options, [...LIMIT_NAMES, ...CHOICE_NAMES, ...more], 'rateLimit')
@@ -50,7 +55,10 @@ function isKeySource(key: unknown): boolean {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** How many, and in what time: by the names that other libraries have for them. `duration` is in seconds, the others in milliseconds. */
+/**
+ * How many, and in what time: by the names that other libraries have for them. `duration` is in
+ * seconds, the others in milliseconds.
+ */
 const OTHERS_LIMITS = ['max', 'points', 'limit']
 const OTHERS_WINDOWS = ['windowMs', 'timeWindow', 'ttl', 'duration']
 /** Names that other libraries have for our options. */

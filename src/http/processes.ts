@@ -10,7 +10,10 @@ interface Host {
   readonly navigator?: { readonly userAgent?: string }
 }
 
-/** Variables that platforms set whose functions run in as many processes as there are requests at once. */
+/**
+ * Variables that platforms set whose functions run in as many processes as there are requests at
+ * once.
+ */
 const SERVERLESS = ['AWS_LAMBDA_FUNCTION_NAME', 'FUNCTIONS_WORKER_RUNTIME', 'FUNCTION_TARGET', 'K_SERVICE', 'VERCEL', 'NETLIFY']
 
 export function isOneOfSeveral({ process, navigator }: Host = globalThis as Host): boolean {

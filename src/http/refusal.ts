@@ -9,7 +9,10 @@ import { waitInWords } from './wait-text.ts'
 
 export interface Refusal {
   readonly status: number
-  /** Name, value, name, value ...: those of the limits, `retry-after` where waiting helps, `cache-control` and `content-type`. */
+  /**
+   * Name, value, name, value ...: those of the limits, `retry-after` where waiting helps,
+   * `cache-control` and `content-type`.
+   */
   readonly headers: readonly string[]
   readonly body: string
 }
@@ -53,7 +56,10 @@ function checkStatus(status: number, least: number): number {
   throw new SluiceError('CONFIG', `status ${shown(status)} must be a whole number from ${least} to 599`)
 }
 
-/** Bodies that were made before, by the names of the limits that refuse: there are as many as there are ways to exceed the limits, which is few. */
+/**
+ * Bodies that were made before, by the names of the limits that refuse: there are as many as there
+ * are ways to exceed the limits, which is few.
+ */
 function noBodies(): Readonly<Record<BodyForm, Map<string, Body>>> {
   return { json: new Map(), text: new Map(), html: new Map() }
 }
@@ -70,12 +76,14 @@ export class Refusals<Native> {
   }
 
   /**
-   * `retryAfterMs`: what the client is told, Infinity where waiting does not help. `headers` are those of the limits, and the others are added to them. `isOutage`:
-   * the store is down, or the load has lowered the limit; it is not the client who did too much.
+   * `retryAfterMs`: what the client is told, Infinity where waiting does not help. `headers` are
+   * those of the limits, and the others are added to them. `isOutage`: the store is down, or the
+   * load has lowered the limit; it is not the client who did too much.
    */
   usual(decision: Decision, retryAfterMs: number, headers: string[], isOutage: boolean, native: Native, http: HttpRequest): Refusal {
     const status = isOutage ? SERVICE_UNAVAILABLE : this.#status
-    // Waiting does not help a cost that can never fit. A second at least: 0 would be an invitation to come back at once.
+    // Waiting does not help a cost that can never fit. A second at least: 0 would be an invitation
+    // to come back at once.
     if (retryAfterMs < Number.POSITIVE_INFINITY) headers.push('retry-after', `${Math.max(1, secondsOf(retryAfterMs))}`)
     // A shared cache that stores a refusal would answer every client with it.
     headers.push('cache-control', 'no-store', CONTENT_TYPE)
@@ -86,7 +94,8 @@ export class Refusals<Native> {
   }
 
   #body(form: BodyForm, status: number, isOutage: boolean, parts: Decision['parts'], retryAfterMs: number): string {
-    // Every refusal comes here, and nearly always one limit refuses: its name is a text that need not be made.
+    // Every refusal comes here, and nearly always one limit refuses: its name is a text that need
+    // not be made.
     let violated = ''
     for (const name in parts)
       if ((parts[name] as DecisionPart).outcome !== 'allowed') violated = violated === '' ? name : `${violated} ${name}`
@@ -137,7 +146,10 @@ export function answeredWith(answer: Answer | undefined, usual: Refusal): Refusa
   return { status: checkStatus(status, 200), headers: list, body: body === undefined ? usual.body : textOf(body) }
 }
 
-/** What a refusal says, but for the wait: the head, the wait in words, the tail, and where JSON can hold it, the wait in milliseconds. */
+/**
+ * What a refusal says, but for the wait: the head, the wait in words, the tail, and where JSON can
+ * hold it, the wait in milliseconds.
+ */
 class Body {
   readonly #head: string
   readonly #tail: string
@@ -167,7 +179,9 @@ class Body {
   }
 }
 
-/** Nothing in it comes from the client, and names of limits hold no characters that HTML would mind. */
+/**
+ * Nothing in it comes from the client, and names of limits hold no characters that HTML would mind.
+ */
 function bodyOf(form: BodyForm, status: number, isOutage: boolean, parts: Decision['parts']): Body {
   const heading = isOutage ? 'Service unavailable' : 'Too many requests'
   if (form === 'text') return new Body(`${heading}. `, '\n')

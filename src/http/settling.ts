@@ -1,4 +1,7 @@
-/** The real cost of a request: given by its handler, or by the options `settle` and `refundWhen` when its response has ended. */
+/**
+ * The real cost of a request: given by its handler, or by the options `settle` and `refundWhen`
+ * when its response has ended.
+ */
 import type { Decision } from '../limiter/decision.ts'
 import type { Permit, Settleable } from '../limiter/limiter.ts'
 import type { Store } from '../stores/store.ts'
@@ -7,8 +10,9 @@ import { type HttpOutcome, isPromise, type MaybePromise, whenKnown } from './req
 import { explainOnce, type WarningCode } from './warnings.ts'
 
 /**
- * The decision about a request. `settle(cost)` says what it really cost, once: the first to say so is believed. Under a limit on what runs at once it
- * is a permit, too: `signal` tells the handler that its place is lost.
+ * The decision about a request. `settle(cost)` says what it really cost, once: the first to say so
+ * is believed. Under a limit on what runs at once it is a permit, too: `signal` tells the handler
+ * that its place is lost.
  */
 export type HttpDecision<Name extends string = string> = Decision<Name> & Settleable<Name, Store> & Partial<Permit<Store>>
 

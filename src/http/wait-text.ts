@@ -5,7 +5,9 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 
-/** When to come back, in a sentence. Rounded up: what is more than two minutes is told in minutes. */
+/**
+ * When to come back, in a sentence. Rounded up: what is more than two minutes is told in minutes.
+ */
 export function waitInWords(ms: number): string {
   if (ms <= SECOND_MS) return 'Please try again in 1 second.'
   if (ms <= 2 * MINUTE_MS) return inUnits(ms, SECOND_MS, 'seconds')

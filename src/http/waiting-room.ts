@@ -62,12 +62,17 @@ export class WaitingRoom {
   }
 }
 
-/** Also of another copy of the package: what a limit ends is told with a decision, if there was one. */
+/**
+ * Also of another copy of the package: what a limit ends is told with a decision, if there was one.
+ */
 function isWaitError(error: unknown): error is WaitError {
   return error instanceof SluiceError && 'decision' in error
 }
 
-/** How many of one key can have their turn within so many milliseconds, were none let in before: within a few and the most that may wait at all. */
+/**
+ * How many of one key can have their turn within so many milliseconds, were none let in before:
+ * within a few and the most that may wait at all.
+ */
 function servedWithin(maxWaitMs: number, { limits }: Scope): number {
   const served = limits.map(({ rule: { capacity, windowUs } }) => capacity * Math.ceil((maxWaitMs * 1000) / windowUs))
   return Math.min(Math.max(MIN_QUEUE, Math.min(...served)), MAX_WAITING)

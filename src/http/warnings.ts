@@ -1,4 +1,7 @@
-/** Set-ups that look right and limit the wrong thing. Each is explained once in a process, under a code that can be searched for. */
+/**
+ * Set-ups that look right and limit the wrong thing. Each is explained once in a process, under a
+ * code that can be searched for.
+ */
 import { warn } from '../errors.ts'
 
 export type WarningCode =

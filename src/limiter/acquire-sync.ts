@@ -1,6 +1,7 @@
 /**
- * `acquire` for threads that may block: it stops the thread until its turn has come, instead of promising to call back. It is reserve and wait, as
- * `acquire` is, so that it queues with all other threads in the order in which the store saw them.
+ * `acquire` for threads that may block: it stops the thread until its turn has come, instead of
+ * promising to call back. It is reserve and wait, as `acquire` is, so that it queues with all other
+ * threads in the order in which the store saw them.
  */
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
@@ -14,7 +15,10 @@ import { WaitError } from './wait-error.ts'
 
 export interface AcquireSyncOptions<Name extends string = string, P extends string = string> {
   readonly cost?: Cost<Name> | undefined
-  /** Give up if the turn cannot come within this time, in milliseconds: at once where that is known. Default: wait as long as it takes. */
+  /**
+   * Give up if the turn cannot come within this time, in milliseconds: at once where that is known.
+   * Default: wait as long as it takes.
+   */
   readonly timeoutMs?: number | undefined
   /** Decide by the numbers of this plan. */
   readonly plan?: P | undefined
@@ -23,8 +27,10 @@ export interface AcquireSyncOptions<Name extends string = string, P extends stri
 type Reserved<Name extends string> = Decision<Name> & Reservation<SyncStore>
 
 /**
- * Waits its turn and takes. Throws `TIMEOUT` or `IMPOSSIBLE` if a limit ends the wait (nothing was taken then), `UNSUPPORTED` where threads may not block,
- * as in the main thread of a browser, and where the limiter's clock does not move meanwhile. Only for limiters that answer at once: in memory or in shared memory.
+ * Waits its turn and takes. Throws `TIMEOUT` or `IMPOSSIBLE` if a limit ends the wait (nothing was
+ * taken then), `UNSUPPORTED` where threads may not block, as in the main thread of a browser, and
+ * where the limiter's clock does not move meanwhile. Only for limiters that answer at once: in
+ * memory or in shared memory.
  */
 export function acquireSync<L extends Limits, P extends string = string>(
   limiter: Limiter<L, SyncStore, P>,
@@ -50,7 +56,8 @@ export function acquireSync<L extends Limits, P extends string = string>(
     const reserved = reserveWithin(reserve, leftUs)
     if (reserved.outcome === 'impossible') throw fail('IMPOSSIBLE', reserved)
     if (reserved.allowed) {
-      // From now on, not from `atMs`: it may have been entered later than now, if the clock stepped back.
+      // From now on, not from `atMs`: it may have been entered later than now, if the clock stepped
+      // back.
       if (reserved.delayMs > 0 && !blockUntil(nowUs() + inUs(reserved.delayMs), nowUs)) {
         reserved.cancel()
         throw stoodStill()
@@ -79,7 +86,8 @@ function atOnce(decision: Decision): Decision {
 function reserveWithin<Name extends string>(reserve: (maxWaitUs: number) => Reserved<Name>, leftUs: number): Reserved<Name> {
   const reserved = reserve(leftUs)
   if (reserved.outcome !== 'limited' || leftUs === 0 || leftUs === Number.POSITIVE_INFINITY) return reserved
-  // What it says is how much longer than `leftUs`; without a wait it says how long. It is granted if it fits by now.
+  // What it says is how much longer than `leftUs`; without a wait it says how long. It is granted
+  // if it fits by now.
   return reserve(0)
 }
 
@@ -95,7 +103,10 @@ function acquired<Name extends string>(decision: Decision<Name>, waitedMs: numbe
 /** Longer than the coarsest clock takes from one reading to the next. */
 const STILL_MS = 200
 
-/** Timers may fire early: the clock is asked again. False if the clock does not move while the thread stands still: then that would be for ever. */
+/**
+ * Timers may fire early: the clock is asked again. False if the clock does not move while the
+ * thread stands still: then that would be for ever.
+ */
 function blockUntil(timeUs: number, nowUs: () => number): boolean {
   let thenUs = nowUs()
   while (thenUs < timeUs) {
@@ -124,7 +135,10 @@ function nobody(): Int32Array {
   return new Int32Array(new SharedArrayBuffer(4))
 }
 
-/** Asks for a wait that ends at once, before anything is taken: where threads may not block it throws nevertheless. */
+/**
+ * Asks for a wait that ends at once, before anything is taken: where threads may not block it
+ * throws nevertheless.
+ */
 function checkBlocking(): void {
   try {
     Atomics.wait(nobody(), 0, 1, 0)

@@ -1,4 +1,7 @@
-/** What all verbs stand on: the store and how it is asked, the numbers of the plans, listeners, and the end of a limiter. */
+/**
+ * What all verbs stand on: the store and how it is asked, the numbers of the plans, listeners, and
+ * the end of a limiter.
+ */
 import type { Verdict } from '../algorithms/decide.ts'
 import { aheadUs, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
@@ -79,7 +82,8 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
     this.checkOpen()
     const change = this.plans.changed(limits as Limits, plans)
     const queues = this.queues.all()
-    // All bookings are given back under the old numbers, and the waiters ask anew, in order, under the new.
+    // All bookings are given back under the old numbers, and the waiters ask anew, in order, under
+    // the new.
     for (const queue of queues) queue.unbook()
     change()
     for (const queue of queues) queue.renumber(this.plans.still(queue.planName))
@@ -116,7 +120,10 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
     return this.#settle(plan.scope.limits, options.plan, { charges, key: isTaken ? key : undefined, cost, actual })
   }
 
-  /** What decisions by a plan are settled through. Wrong input to a store that answers later is a rejection. */
+  /**
+   * What decisions by a plan are settled through. Wrong input to a store that answers later is a
+   * rejection.
+   */
   #settlerFor(limits: readonly NamedRule<LimitName<L>>[], planName: string | undefined): Settler {
     const settle = (settled: Settled) => this.#settle(limits, planName as P | undefined, settled as Settled<LimitName<L>>)
     return {
@@ -128,7 +135,10 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
     }
   }
 
-  /** Charges or gives back by how much what was used differs from what was charged. Also after `close`: the estimate would stay charged. */
+  /**
+   * Charges or gives back by how much what was used differs from what was charged. Also after
+   * `close`: the estimate would stay charged.
+   */
   #settle(
     limits: readonly NamedRule<LimitName<L>>[],
     planName: P | undefined,
@@ -152,7 +162,10 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
     return this.listeners.any ? this.ownClock.nowUs() : -1
   }
 
-  /** Of a call that began when nobody listened nobody is told. `endUs`: when a wait ended, 0 for now. */
+  /**
+   * Of a call that began when nobody listened nobody is told. `endUs`: when a wait ended, 0 for
+   * now.
+   */
   protected tell(
     verb: DecisionEvent['verb'],
     key: KeyOf<L>,

@@ -1,4 +1,7 @@
-/** The limiter of a store that answers later. Callers that get promises get wrong input as a rejection too, never thrown at once. */
+/**
+ * The limiter of a store that answers later. Callers that get promises get wrong input as a
+ * rejection too, never thrown at once.
+ */
 import type { AsyncStore } from '../stores/remote/async-store.ts'
 import { promised } from './input.ts'
 import type { RefundOptions, Reservation, ReserveOptions, Settleable, SettleOptions, VerbOptions, WaitOptions } from './limiter.ts'

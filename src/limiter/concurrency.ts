@@ -1,4 +1,7 @@
-/** The factory of what runs at once, with the limiter that makes permits of its decisions: so only who imports it bundles that. */
+/**
+ * The factory of what runs at once, with the limiter that makes permits of its decisions: so only
+ * who imports it bundles that.
+ */
 import { RULE } from '../algorithms/algorithm.ts'
 import { type ConcurrencyLimit, type ConcurrencyOptions, concurrency as plain } from '../algorithms/concurrency/concurrency.ts'
 import { PERMITS } from './options.ts'

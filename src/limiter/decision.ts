@@ -18,14 +18,23 @@ export interface DecisionPart {
 }
 
 interface DecisionFigures<Name extends string> {
-  /** Of the binding limit: the one with the longest wait when limited, the fewest remaining when allowed. */
+  /**
+   * Of the binding limit: the one with the longest wait when limited, the fewest remaining when
+   * allowed.
+   */
   readonly limit: number
   readonly remaining: number
-  /** How long until the same call would be allowed: 0 when allowed, Infinity when impossible. Exact to the microsecond. */
+  /**
+   * How long until the same call would be allowed: 0 when allowed, Infinity when impossible. Exact
+   * to the microsecond.
+   */
   readonly retryAfterMs: number
   /** How long until every limit is idle again. */
   readonly resetAfterMs: number
-  /** How long until you may act: above 0 only from a leaky bucket (the water before you) or a reservation. */
+  /**
+   * How long until you may act: above 0 only from a leaky bucket (the water before you) or a
+   * reservation.
+   */
   readonly delayMs: number
   /** When the store entered it, by its time: `refund` gives back what was taken by that. */
   readonly atMs: number
@@ -42,8 +51,9 @@ export type Decision<Name extends string = string> =
   | (DecisionFigures<Name> & { readonly outcome: 'limited' | 'impossible'; readonly allowed: false })
 
 /**
- * A decision. It has its figures, which are shown, copied and written as JSON, and what it takes to settle it, which is not. A class, because a
- * method of an object's own would be made for each decision.
+ * A decision. It has its figures, which are shown, copied and written as JSON, and what it takes to
+ * settle it, which is not. A class, because a method of an object's own would be made for each
+ * decision.
  */
 class Decided {
   declare readonly outcome: Outcome
@@ -97,7 +107,10 @@ class Decided {
     return settler.settle({ charges: settler.chargesOf(this), key: this.#key, cost: this.#cost, actual, onAccepted })
   }
 
-  /** The same some time later, see `atItsTime`. The charges stay, minus those of callers that left before it. */
+  /**
+   * The same some time later, see `atItsTime`. The charges stay, minus those of callers that left
+   * before it.
+   */
   later(us: number, isBooked: boolean): Decided {
     const { delayMs, atMs, policy, degraded } = this
     const leftUs = Math.max(0, Math.round(delayMs * 1000) - us)
@@ -110,16 +123,21 @@ class Decided {
   }
 }
 
-/** The decision of a limiter with one limit: `decisionOf` without looking for the one that binds. */
+/**
+ * The decision of a limiter with one limit: `decisionOf` without looking for the one that binds.
+ */
 function decisionOfOne(asked: NamedRule, verdict: Verdict, settler: Settler | undefined, key: Key<string>, cost: Cost<string>): Decided {
   const { name, rule } = asked
   const part = partOf(rule.capacity, verdict)
-  // A limit without a name is called `default`: a name known beforehand, because adding a property by another takes ten times as long.
+  // A limit without a name is called `default`: a name known beforehand, because adding a property
+  // by another takes ten times as long.
   const parts = name === 'default' ? { default: part } : namedPart(name, part)
   return new Decided(part, enteredUs(asked, verdict) / 1000, name, parts, verdict.degraded === true, settler, key, cost)
 }
 
-/** By itself, so that the other way stays small enough for the compiler to fit it into its callers. */
+/**
+ * By itself, so that the other way stays small enough for the compiler to fit it into its callers.
+ */
 function namedPart(name: string, part: DecisionPart): Record<string, DecisionPart> {
   return { [name]: part }
 }
@@ -162,7 +180,8 @@ function decisionOfAll(
     const verdict = verdicts[k] as Verdict
     resetUs = Math.max(resetUs, verdict.resetUs)
     delayUs = Math.max(delayUs, verdict.delayUs)
-    // Where limits were entered at different times, because the clock had stepped back, those that keep a date have the latest.
+    // Where limits were entered at different times, because the clock had stepped back, those that
+    // keep a date have the latest.
     latestUs = Math.max(latestUs, enteredUs(asked[k] as NamedRule, verdict))
   }
   const figures = partOf(rule.capacity, { outcome, remaining, retryUs, resetUs, delayUs: outcome === 'allowed' ? delayUs : 0 })
@@ -170,8 +189,9 @@ function decisionOfAll(
 }
 
 /**
- * The decision of a reservation whose time has come, `waitedUs` after it was made: its figures as they are then, if nothing else happened (but
- * `remaining` is what was left when it was made). `isBooked`: what was taken counts from its time; else it was taken when it was decided.
+ * The decision of a reservation whose time has come, `waitedUs` after it was made: its figures as
+ * they are then, if nothing else happened (but `remaining` is what was left when it was made).
+ * `isBooked`: what was taken counts from its time; else it was taken when it was decided.
  */
 export function atItsTime<Name extends string>(decision: Decision<Name>, waitedUs: number, isBooked: boolean): Decision<Name> {
   if (decision.delayMs === 0) return decision

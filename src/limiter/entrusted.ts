@@ -1,4 +1,7 @@
-/** Permits whose holders are in other processes, which renew and release them through any limiter of the same name and store. */
+/**
+ * Permits whose holders are in other processes, which renew and release them through any limiter of
+ * the same name and store.
+ */
 import type { Clock } from '../clock/clock.ts'
 import type { Leases } from './leases.ts'
 import type { Loans } from './loans.ts'
@@ -17,11 +20,15 @@ export class EntrustedPermits {
     this.#leases = leases
   }
 
-  /** From now on the holder is in another process, and renews it there. Here it counts as in flight until it is given back here, or its lease is over. */
+  /**
+   * From now on the holder is in another process, and renews it there. Here it counts as in flight
+   * until it is given back here, or its lease is over.
+   */
   add(permit: HeldDecision): Entrusted & { readonly leaseMs: number } {
     const loans = HeldDecision.loans(permit)
     const plan = HeldDecision.plan(permit)
-    // Places that a fallback lent end with their lease, too: this process does not see that the holder has died.
+    // Places that a fallback lent end with their lease, too: this process does not see that the
+    // holder has died.
     for (const loan of loans) if (loan.leaseUs > 0 && loan.degraded) this.#leases.add(permit, loan, HeldDecision.sinceUs(permit))
     this.#leases.leave(permit)
     for (const loan of loans) this.#permits.set(loanId(loan), permit)
@@ -44,7 +51,10 @@ export class EntrustedPermits {
     return given.some(({ outcome }) => outcome === 'allowed')
   }
 
-  /** Lets its lease run anew. Answers for how many milliseconds it is held from now on: 0 if it is held no longer. */
+  /**
+   * Lets its lease run anew. Answers for how many milliseconds it is held from now on: 0 if it is
+   * held no longer.
+   */
   async renew(lent: Entrusted): Promise<number> {
     const askedUs = this.#clock.nowUs()
     const askedWallUs = this.#leases.wallUs()

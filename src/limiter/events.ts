@@ -1,6 +1,8 @@
 /**
- * Telling others about decisions and about the store's health: the limiter's own `onDecision` and `onHealth`, the listeners that were handed to `listen`, and
- * Node's diagnostics channels `sluice:decision` and `sluice:health` for tools that hold no limiter. When nobody listens, a decision costs one look.
+ * Telling others about decisions and about the store's health: the limiter's own `onDecision` and
+ * `onHealth`, the listeners that were handed to `listen`, and Node's diagnostics channels
+ * `sluice:decision` and `sluice:health` for tools that hold no limiter. When nobody listens, a
+ * decision costs one look.
  */
 import { invalid } from '../algorithms/rate.ts'
 import { warn } from '../errors.ts'
@@ -16,20 +18,28 @@ export interface DecisionEvent {
   readonly cost: Cost<string>
   readonly plan: string | undefined
   readonly decision: Decision
-  /** Whether the call was one that waits for its turn: `acquire`, and `tryAcquire` with a time or a signal. */
+  /**
+   * Whether the call was one that waits for its turn: `acquire`, and `tryAcquire` with a time or a
+   * signal.
+   */
   readonly waits: boolean
   /** From the call to its answer, by the limiter's clock, in milliseconds. */
   readonly tookMs: number
 }
 
-/** A call that ended without a decision: the store failed, or a wait was given up before it was decided. */
+/**
+ * A call that ended without a decision: the store failed, or a wait was given up before it was
+ * decided.
+ */
 export interface FailureEvent {
   /** The name of the limiter. */
   readonly limiter: string
   readonly error: unknown
 }
 
-/** A permit that was released. One that was lost, because its lease ran out, is told as `ignored`. */
+/**
+ * A permit that was released. One that was lost, because its lease ran out, is told as `ignored`.
+ */
 export interface ReleaseEvent {
   /** The name of the limiter. */
   readonly limiter: string
@@ -37,7 +47,10 @@ export interface ReleaseEvent {
   readonly plan: string | undefined
   /** How long it was held, by the limiter's clock, in milliseconds. */
   readonly heldMs: number
-  /** The outcome by the holder: it went well, it failed because of too much load, or it says nothing about that. */
+  /**
+   * The outcome by the holder: it went well, it failed because of too much load, or it says nothing
+   * about that.
+   */
   readonly outcome: ReleaseOutcome
   /** How many permits of the key this limiter of this process held, this one included. */
   readonly inflight: number
@@ -45,9 +58,14 @@ export interface ReleaseEvent {
 
 export type ReleaseOutcome = 'ok' | 'dropped' | 'ignored'
 
-/** The events of a limiter: `limiter.listen(listener)`. Promises of a listener are not awaited; a rejection becomes a warning. */
+/**
+ * The events of a limiter: `limiter.listen(listener)`. Promises of a listener are not awaited; a
+ * rejection becomes a warning.
+ */
 export interface Listener {
-  /** Of every decision that takes, or refuses to. An error it throws reaches the caller of the verb. */
+  /**
+   * Of every decision that takes, or refuses to. An error it throws reaches the caller of the verb.
+   */
   onDecision?(event: DecisionEvent): void
   /** An error it throws becomes a warning: the caller of the verb gets the failure. */
   onFailure?(event: FailureEvent): void
@@ -66,7 +84,10 @@ interface Diagnostics {
   channel(name: string): Channel
 }
 
-/** Looked up at run time, so that the core imports nothing from Node and runs elsewhere too; there nobody ever subscribes. */
+/**
+ * Looked up at run time, so that the core imports nothing from Node and runs elsewhere too; there
+ * nobody ever subscribes.
+ */
 const diagnostics = (
   globalThis as { process?: { getBuiltinModule?: (id: string) => Diagnostics | undefined } }
 ).process?.getBuiltinModule?.('node:diagnostics_channel')
@@ -105,7 +126,10 @@ export class Listeners {
     return this.#hasEars || channel.hasSubscribers
   }
 
-  /** Tells everybody, and then throws what the first of them threw: the others count what was taken all the same. */
+  /**
+   * Tells everybody, and then throws what the first of them threw: the others count what was taken
+   * all the same.
+   */
   tell(event: DecisionEvent): void {
     const thrown: unknown[] = []
     this.#tellEach('onDecision', event, (error) => thrown.push(error))
@@ -126,14 +150,18 @@ export class Listeners {
     this.#tellEach('onRelease', event)
   }
 
-  /** `onThrown`: without it, an error is a warning: the caller of the verb has nothing to do with it. */
+  /**
+   * `onThrown`: without it, an error is a warning: the caller of the verb has nothing to do with
+   * it.
+   */
   #tellEach(name: Handler, event: FailureEvent | HealthEvent | DecisionEvent | ReleaseEvent, onThrown?: (error: unknown) => void): void {
     const warnOf = (how: string) => (error: unknown) =>
       warn('SLUICE_LISTENER', `${name} of limiter '${event.limiter}' ${how}: ${String(error)}`, error)
     for (const { listener } of this.#all) {
       try {
         const told: unknown = listener[name]?.(event as never)
-        // An async listener that fails would otherwise be an unhandled rejection, which ends a process.
+        // An async listener that fails would otherwise be an unhandled rejection, which ends a
+        // process.
         if (told instanceof Promise) told.catch(warnOf('rejected'))
       } catch (error) {
         ;(onThrown ?? warnOf('threw'))(error)
@@ -150,7 +178,10 @@ export class Listeners {
   }
 }
 
-/** A listener must have a handler, and a misspelt one must not go unnoticed. It may have properties of its own besides. */
+/**
+ * A listener must have a handler, and a misspelt one must not go unnoticed. It may have properties
+ * of its own besides.
+ */
 export function checkListener(listener: Listener): void {
   if (typeof listener !== 'object' || listener === null) {
     throw invalid('listener', listener, `must be an object with ${HANDLERS.join(', ')}`)

@@ -1,7 +1,10 @@
 /** How many permits are held, by key. */
 export class Inflight {
   readonly #byKey = new Map<string, Held>()
-  /** The key that was counted last. It stays while nothing of it is held, so that a key that is taken and released again and again costs nothing. */
+  /**
+   * The key that was counted last. It stays while nothing of it is held, so that a key that is
+   * taken and released again and again costs nothing.
+   */
   #last: Held = { key: '', count: 0 }
 
   /** So many permits of a key, or so many less. Answers how many there were with them. */

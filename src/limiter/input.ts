@@ -42,7 +42,10 @@ export function costFor<Name extends string>(costs: Cost<Name>, name: Name): num
   return isCost(costs) ? costs : costNamed(costs, name, 'cost', MAX_PERMITS)
 }
 
-/** What was used of a limit, as a caller says it. Unlike a cost that has to fit it may be above any capacity. */
+/**
+ * What was used of a limit, as a caller says it. Unlike a cost that has to fit it may be above any
+ * capacity.
+ */
 export function usedOf<Name extends string>(used: Cost<Name>, name: Name, what = 'cost'): number {
   return costNamed(used, name, what, MAX_USED)
 }
@@ -77,7 +80,10 @@ function checkGiven(given: object, limits: Named<string>, code: 'KEY' | 'COST', 
   throw new SluiceError(code, `${what} for ${shown(unknown)}: there is no such limit, there is ${[...known].join(', ')}`)
 }
 
-/** Callers that get promises get wrong input as a rejection too: what an async function would give, without its detours. */
+/**
+ * Callers that get promises get wrong input as a rejection too: what an async function would give,
+ * without its detours.
+ */
 export function promised<L, A extends unknown[], T>(verb: (this: L, ...args: A) => Promise<T>, limiter: L, ...args: A): Promise<T> {
   try {
     return verb.apply(limiter, args)
@@ -86,7 +92,10 @@ export function promised<L, A extends unknown[], T>(verb: (this: L, ...args: A) 
   }
 }
 
-/** A span given by a caller, in whole microseconds: rounded down, because it bounds what the caller is willing to do. */
+/**
+ * A span given by a caller, in whole microseconds: rounded down, because it bounds what the caller
+ * is willing to do.
+ */
 export function spanUs(ms: number, what: string): number {
   const us = Math.round(milliseconds(ms, what) * 1000)
   return Math.min(us / 1000 <= ms ? us : us - 1, Number.MAX_SAFE_INTEGER)
@@ -102,7 +111,10 @@ export function checkSignal(signal: Abortable | undefined): void {
   throw invalid('signal', signal, 'must be an AbortSignal')
 }
 
-/** A decision's `atMs` given back: it was a whole number of microseconds, and rounding finds it again. */
+/**
+ * A decision's `atMs` given back: it was a whole number of microseconds, and rounding finds it
+ * again.
+ */
 export function instantUs(ms: number, what: string): number {
   const us = Math.round(milliseconds(ms, what) * 1000)
   if (us <= MAX_NOW_US) return us

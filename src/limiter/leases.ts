@@ -1,15 +1,20 @@
 /**
- * The leases that permits of one limiter hold: each is renewed every third of the shortest of them, and one that could not be renewed in time is lost. A release that
- * failed, because the store was away, is sent again until the lease is over.
+ * The leases that permits of one limiter hold: each is renewed every third of the shortest of them,
+ * and one that could not be renewed in time is lost. A release that failed, because the store was
+ * away, is sent again until the lease is over.
  *
- * Leases of one key are renewed together, and those of a few hundred keys in one turn: a round. Where there are more keys, the rounds are spread over the
- * third: thousands of renewals in one turn would stand before all other calls, and fill the young generation of this process with objects that wait.
+ * Leases of one key are renewed together, and those of a few hundred keys in one turn: a round.
+ * Where there are more keys, the rounds are spread over the third: thousands of renewals in one
+ * turn would stand before all other calls, and fill the young generation of this process with
+ * objects that wait.
  */
 import { type Alarm, Alarms } from '../clock/alarms.ts'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { HeldDecision, type Lease, type Loan } from './permit.ts'
 
-/** A holder counts a little less than the store does: clocks may differ in their rate by so much. */
+/**
+ * A holder counts a little less than the store does: clocks may differ in their rate by so much.
+ */
 const DRIFT = 0.01
 const RENEWALS = 3
 /** How many keys are renewed in one turn at most. */
@@ -21,7 +26,10 @@ const RESEND_US = 1_000_000
 export interface LeaseHolder {
   /** How long a lease of this limit runs now, under a plan. */
   leaseUs(plan: string | undefined, limit: string): number
-  /** Renews leases of the key of this one. Tells how many are held; undefined if the store did not say. `cost`: above 0 if one that the store lost is counted again. */
+  /**
+   * Renews leases of the key of this one. Tells how many are held; undefined if the store did not
+   * say. `cost`: above 0 if one that the store lost is counted again.
+   */
   renew(plan: string | undefined, loan: Loan, tokens: readonly number[], cost: number, onRenewed: OnRenewed): void
   /** Tells whether the store was told. */
   release(plan: string | undefined, loan: Loan, onReleased: (isTold: boolean) => void): void
@@ -66,7 +74,10 @@ interface Round {
   readonly groups: Set<Group>
   /** When its next turn is; undefined while there are no groups. */
   tick: Alarm | undefined
-  /** No lease of it runs out before that; undefined while there are none. One alarm for all: most leases are released long before. */
+  /**
+   * No lease of it runs out before that; undefined while there are none. One alarm for all: most
+   * leases are released long before.
+   */
   end: Alarm | undefined
 }
 
@@ -88,7 +99,10 @@ export class Leases {
     this.#alarms = new Alarms(clock, false, true)
   }
 
-  /** The wall clock goes on while a machine is suspended. A clock of the caller's own is all there is. */
+  /**
+   * The wall clock goes on while a machine is suspended. A clock of the caller's own is all there
+   * is.
+   */
   wallUs(): number {
     return this.#clock === systemClock ? Date.now() * 1000 : this.#clock.nowUs()
   }
@@ -179,11 +193,15 @@ export class Leases {
     const everyUs = Math.max(1, Math.floor(leaseUs / RENEWALS))
     if (everyUs >= this.#everyUs) return
     this.#everyUs = everyUs
-    // Also of a round that has become empty since its next turn was set: the next group finds that turn.
+    // Also of a round that has become empty since its next turn was set: the next group finds that
+    // turn.
     for (const round of this.#rounds) if (round.groups.size > 0 || round.tick !== undefined) this.#setTick(round)
   }
 
-  /** Ticks of the first round lie at multiples of the interval, so that those of all limiters of a process are in one turn. */
+  /**
+   * Ticks of the first round lie at multiples of the interval, so that those of all limiters of a
+   * process are in one turn.
+   */
   #setTick(round: Round): void {
     if (round.tick !== undefined) this.#alarms.stop(round.tick)
     const phaseUs = Math.floor(round.phase * this.#everyUs)
@@ -213,7 +231,10 @@ export class Leases {
     round.end = this.#alarms.set(untilUs, () => this.#mayBeOver(round))
   }
 
-  /** Most leases have been released or renewed since. Of one that was not, nobody knows whether the store has given the place away. */
+  /**
+   * Most leases have been released or renewed since. Of one that was not, nobody knows whether the
+   * store has given the place away.
+   */
   #mayBeOver(round: Round): void {
     round.end = undefined
     const nowUs = this.#clock.nowUs()
@@ -231,7 +252,10 @@ export class Leases {
     })
   }
 
-  /** Those of one key together. If some are no longer held, each is asked for by itself: then a lease that the store has lost is counted again. */
+  /**
+   * Those of one key together. If some are no longer held, each is asked for by itself: then a
+   * lease that the store has lost is counted again.
+   */
   #renew(held: readonly HeldLease[]): void {
     const [first] = held as [HeldLease]
     const plan = HeldDecision.plan(first.permit)
@@ -252,7 +276,10 @@ export class Leases {
   }
 }
 
-/** 0, 1/2, 1/4, 3/4, 1/8, ...: as evenly spread as so many can be, and none moves when there is one more. */
+/**
+ * 0, 1/2, 1/4, 3/4, 1/8, ...: as evenly spread as so many can be, and none moves when there is one
+ * more.
+ */
 function phaseOf(round: number): number {
   let phase = 0
   for (let [rest, share] = [round, 0.5]; rest > 0; rest >>= 1, share /= 2) if (rest & 1) phase += share

@@ -1,5 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-/** What a user holds: the verbs. On a synchronous store they answer at once, on any other with promises; they are the same functions. */
+/**
+ * What a user holds: the verbs. On a synchronous store they answer at once, on any other with
+ * promises; they are the same functions.
+ */
 
 import type { Limit, ReleasedLimit } from '../algorithms/algorithm.ts'
 import type { AsyncStore } from '../stores/remote/async-store.ts'
@@ -28,22 +31,25 @@ export interface VerbOptions<P extends string = string> {
 
 export interface ReserveOptions<P extends string = string> extends VerbOptions<P> {
   /**
-   * Take nothing if acting would have to wait longer than this, in milliseconds. Default and most: `maxAheadMs`. 0: only if the caller may
-   * act at once.
+   * Take nothing if acting would have to wait longer than this, in milliseconds. Default and most:
+   * `maxAheadMs`. 0: only if the caller may act at once.
    */
   readonly maxWaitMs?: number | undefined
 }
 
 export interface RefundOptions<P extends string = string> extends VerbOptions<P> {
   /**
-   * The `atMs` of the decision that took it: permits that have drained since are not given back, and windows and logs find the charge by
-   * it.
+   * The `atMs` of the decision that took it: permits that have drained since are not given back,
+   * and windows and logs find the charge by it.
    */
   readonly atMs?: number | undefined
 }
 
 export interface SettleOptions<Name extends string = string, P extends string = string> extends VerbOptions<P> {
-  /** The decision that charged it, or its `atMs` and `parts`: it may have been made by another process and have come as JSON. */
+  /**
+   * The decision that charged it, or its `atMs` and `parts`: it may have been made by another
+   * process and have come as JSON.
+   */
   readonly of: TakenDecision<Name>
   /** The cost that the decision charged. Default 1. */
   readonly cost?: Cost<Name> | undefined
@@ -52,14 +58,18 @@ export interface SettleOptions<Name extends string = string, P extends string = 
 /** A decision that charged what a call was expected to cost. */
 export interface Settleable<Name extends string, S> {
   /**
-   * Says what the call really cost, once: what was charged too much is given back, as far as it is still in use; what was too little is charged, also
-   * beyond the limit. Does nothing if nothing was charged, or a second time.
+   * Says what the call really cost, once: what was charged too much is given back, as far as it is
+   * still in use; what was too little is charged, also beyond the limit. Does nothing if nothing
+   * was charged, or a second time.
    */
   settle(actual: Cost<Name>): Answer<S, void>
 }
 
 export interface WaitOptions<P extends string = string> extends VerbOptions<P> {
-  /** Give up if the turn cannot come within this time, in milliseconds: at once where that is known. Default: wait as long as it takes. */
+  /**
+   * Give up if the turn cannot come within this time, in milliseconds: at once where that is known.
+   * Default: wait as long as it takes.
+   */
   readonly timeoutMs?: number | undefined
   /** An `AbortSignal`. Give up when it is aborted: the wait rejects with its reason. */
   readonly signal?: Abortable | undefined
@@ -84,22 +94,37 @@ export type Acquired<Name extends string = string, S = SyncStore> = Extract<Deci
 } & Settleable<Name, S>
 
 export interface Reservation<S> {
-  /** Gives the cost back, minus what was reserved after it; nothing once its time has come. Calling it again does nothing. */
+  /**
+   * Gives the cost back, minus what was reserved after it; nothing once its time has come. Calling
+   * it again does nothing.
+   */
   cancel(): Answer<S, void>
 }
 
-/** A decision that holds its permits until they are released: `using permit = limiter.consume(key)`. A refused one holds nothing. */
+/**
+ * A decision that holds its permits until they are released: `using permit = limiter.consume(key)`.
+ * A refused one holds nothing.
+ */
 export interface Permit<S = SyncStore> {
   /**
-   * Gives the place back: at once in memory, else as soon as the store hears of it, and that is tried again until the lease is over. It never fails, and
-   * calling it again does nothing.
+   * Gives the place back: at once in memory, else as soon as the store hears of it, and that is
+   * tried again until the lease is over. It never fails, and calling it again does nothing.
    */
   release(options?: ReleaseOptions): Answer<S, void>
-  /** Whether it is still held, by the clock of now: false once it was released, or its lease may have run out. */
+  /**
+   * Whether it is still held, by the clock of now: false once it was released, or its lease may
+   * have run out.
+   */
   readonly held: boolean
-  /** An `AbortSignal`, aborted with `LOST` when the permit is lost: its lease ran out before it could be renewed. */
+  /**
+   * An `AbortSignal`, aborted with `LOST` when the permit is lost: its lease ran out before it
+   * could be renewed.
+   */
   readonly signal: Signal
-  /** Increases with each permit of a key: for writes that shall be refused once a later holder has written. -1 where nothing was taken. */
+  /**
+   * Increases with each permit of a key: for writes that shall be refused once a later holder has
+   * written. -1 where nothing was taken.
+   */
   readonly token: number
   /** `release()`, for `using`. */
   [Symbol.dispose](): void
@@ -122,7 +147,10 @@ export interface HoldingLimiter<L extends Limits = Limits, S extends Store = Syn
     cost?: Cost<LimitName<L>>,
     options?: ReserveOptions<P>,
   ): Answer<S, Decision<LimitName<L>> & Reservation<S> & Settleable<LimitName<L>, S> & Permit<S>>
-  /** Waits its turn, first come, first served, and takes. Rejects with `TIMEOUT`, `IMPOSSIBLE`, `QUEUE_FULL`, or the signal's reason. */
+  /**
+   * Waits its turn, first come, first served, and takes. Rejects with `TIMEOUT`, `IMPOSSIBLE`,
+   * `QUEUE_FULL`, or the signal's reason.
+   */
   acquire(key: Key<LimitName<L>>, options?: AcquireOptions<LimitName<L>, P>): Promise<Acquired<LimitName<L>, S> & Permit<S>>
   /** Waits its turn, runs a function, and releases when its promise has settled. */
   run<T>(
@@ -130,7 +158,10 @@ export interface HoldingLimiter<L extends Limits = Limits, S extends Store = Syn
     fn: (permit: Acquired<LimitName<L>, S> & Permit<S>) => T,
     options?: AcquireOptions<LimitName<L>, P>,
   ): Promise<Awaited<T>>
-  /** How many permits this limiter holds in this process: for a key, or at all. `peek` counts those of all processes. */
+  /**
+   * How many permits this limiter holds in this process: for a key, or at all. `peek` counts those
+   * of all processes.
+   */
   inflight(key?: Key<LimitName<L>>): number
 }
 
@@ -149,7 +180,10 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   readonly store: Store
   /** The policy for a store that fails. */
   readonly onStoreError: FailurePolicy
-  /** Takes if that is possible in time, waiting its turn: `acquire` that answers `false` instead of rejecting for a limit. */
+  /**
+   * Takes if that is possible in time, waiting its turn: `acquire` that answers `false` instead of
+   * rejecting for a limit.
+   */
   tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: TimedOptions<P>): Promise<boolean>
   /** Takes if allowed. */
   tryAcquire(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: AtOnceOptions<P>): Answer<S, boolean>
@@ -163,37 +197,51 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   ): Answer<S, Decision<LimitName<L>> & Settleable<LimitName<L>, S>>
   /** Answers as `consume` would, and takes nothing: `remaining` is the number before the call. */
   peek(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>>
-  /** Takes, maybe ahead of time: act after `delayMs`. Windows and logs cannot be booked ahead: there it is `consume`. */
+  /**
+   * Takes, maybe ahead of time: act after `delayMs`. Windows and logs cannot be booked ahead: there
+   * it is `consume`.
+   */
   reserve(
     key: Key<LimitName<L>>,
     cost?: Cost<LimitName<L>>,
     options?: ReserveOptions<P>,
   ): Answer<S, Decision<LimitName<L>> & Reservation<S> & Settleable<LimitName<L>, S>>
-  /** Waits its turn, first come, first served, and takes. Rejects with `TIMEOUT`, `IMPOSSIBLE`, `QUEUE_FULL`, or the signal's reason. */
+  /**
+   * Waits its turn, first come, first served, and takes. Rejects with `TIMEOUT`, `IMPOSSIBLE`,
+   * `QUEUE_FULL`, or the signal's reason.
+   */
   acquire(key: Key<LimitName<L>>, options?: AcquireOptions<LimitName<L>, P>): Promise<Acquired<LimitName<L>, S>>
-  /** A function that waits its turn before it runs. Key and cost may be found from its arguments. */
+  /**
+   * A function that waits its turn before it runs. Key and cost may be found from its arguments.
+   */
   wrap<Fn extends AnyFunction>(
     key: Key<LimitName<L>> | ((...args: Parameters<Fn>) => Key<LimitName<L>>),
     fn: Fn,
     options?: PaceOptions<LimitName<L>, P, Parameters<Fn>>,
   ): Wrapped<Fn>
-  /** The same items at the limiter's pace: `for await (const url of limiter.pace('crawler', urls))`. */
+  /**
+   * The same items at the limiter's pace: `for await (const url of limiter.pace('crawler', urls))`.
+   */
   pace<Item>(
     key: Key<LimitName<L>> | ((item: Item) => Key<LimitName<L>>),
     source: Iterable<Item> | AsyncIterable<Item>,
     options?: PaceOptions<LimitName<L>, P, [item: Item]>,
   ): AsyncGenerator<Item, void, undefined>
-  /** The limits with their numbers, or those of a plan: the same object until `update` changes them. */
+  /**
+   * The limits with their numbers, or those of a plan: the same object until `update` changes them.
+   */
   scope(plan?: P): Scope
   /** How many wait: for a key, or at all. */
   waiting(key?: Key<LimitName<L>>): number
   /**
-   * Writes a cost down whether it fits or not. Permits in use beyond the limit are debt: the decision is `limited` then, and so is every
-   * call until
-   * enough of it has drained.
+   * Writes a cost down whether it fits or not. Permits in use beyond the limit are debt: the
+   * decision is `limited` then, and so is every call until enough of it has drained.
    */
   charge(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, Decision<LimitName<L>>>
-  /** Corrects the cost of a decision that another process made, or of which only the figures are left: see `settle` of a decision. */
+  /**
+   * Corrects the cost of a decision that another process made, or of which only the figures are
+   * left: see `settle` of a decision.
+   */
   settle(key: Key<LimitName<L>>, actual: Cost<LimitName<L>>, options: SettleOptions<LimitName<L>, P>): Answer<S, void>
   /** Gives back what was taken, as far as it is still in use, never above idle. */
   refund(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: RefundOptions<P>): Answer<S, void>
@@ -201,11 +249,19 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   reset(key: Key<LimitName<L>>): Answer<S, void>
   /** How the store is. The memory of a process is always up. */
   health(): Health
-  /** Tells a listener of every decision and failure from now on, as `onDecision` and `onHealth` do; returns what ends it. */
+  /**
+   * Tells a listener of every decision and failure from now on, as `onDecision` and `onHealth` do;
+   * returns what ends it.
+   */
   listen(listener: Listener): () => void
-  /** Changes the numbers of the live limiter, and of its plans if given; what was used stays used. */
+  /**
+   * Changes the numbers of the live limiter, and of its plans if given; what was used stays used.
+   */
   update(limits: SameLimits<L>, plans?: Readonly<Record<P, SameLimits<L>>>): void
-  /** Ends the limiter: callers that wait are rejected with `CLOSED`, as is every verb from now on. The store, and the client it may use, stay open. */
+  /**
+   * Ends the limiter: callers that wait are rejected with `CLOSED`, as is every verb from now on.
+   * The store, and the client it may use, stay open.
+   */
   close(): void
   [Symbol.dispose](): void
 }

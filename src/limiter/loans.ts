@@ -1,4 +1,7 @@
-/** The loans of one limiter's permits at its store: made from the verdicts of a take, renewed, and given back. */
+/**
+ * The loans of one limiter's permits at its store: made from the verdicts of a take, renewed, and
+ * given back.
+ */
 import { emptyVerdict, type Verdict } from '../algorithms/decide.ts'
 import { SluiceError } from '../errors.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
@@ -74,7 +77,10 @@ export class Loans<Name extends string> implements LeaseHolder {
     ;(plan.states as OpenStates).apply(step, false)
   }
 
-  /** The store's own answer: one in its place helps only those who were lent by it, and those it helps as long as it decides. */
+  /**
+   * The store's own answer: one in its place helps only those who were lent by it, and those it
+   * helps as long as it decides.
+   */
   async ask(op: 'give' | 'renew', plan: string | undefined, loan: Entrusted['loans'][number]): Promise<Verdict> {
     const { limit, key, cost, token, degraded } = loan
     const { rule } = limitOf(this.#plans.still(plan).scope, limit)
@@ -118,7 +124,10 @@ export class Loans<Name extends string> implements LeaseHolder {
     onVerdict(part.verdict)
   }
 
-  /** Where the store answers at once: a step that is filled in for each release, so that nothing has to be made. */
+  /**
+   * Where the store answers at once: a step that is filled in for each release, so that nothing has
+   * to be made.
+   */
   #givingTo(plan: Plan<Name>, limit: string): Giving {
     const known = this.#giving
     if (known !== undefined && known.plan === plan && known.part.limit === limit) return known

@@ -1,6 +1,7 @@
 /**
- * Limits whose number is moved by the load: who moves one says so here, so that a refusal by it can be answered as one of the server's own, and its number be
- * measured. Nothing here changes a decision.
+ * Limits whose number is moved by the load: who moves one says so here, so that a refusal by it can
+ * be answered as one of the server's own, and its number be measured. Nothing here changes a
+ * decision.
  */
 import { SluiceError, shown } from '../errors.ts'
 import type { Decision } from './decision.ts'

@@ -1,10 +1,16 @@
-/** The callers that may be next when a permit is free: those that wait at this limiter, and at others of the same name and memory. */
+/**
+ * The callers that may be next when a permit is free: those that wait at this limiter, and at
+ * others of the same name and memory.
+ */
 import type { WaitQueues } from '../stores/queue/wait-queues.ts'
 import type { Store } from '../stores/store.ts'
 import type { Key } from './input.ts'
 import type { Plans } from './plans.ts'
 
-/** The limiters at which callers wait, by the memory they were given: another limiter of the same name may hold what they wait for. */
+/**
+ * The limiters at which callers wait, by the memory they were given: another limiter of the same
+ * name may hold what they wait for.
+ */
 const waitingAtStores = new WeakMap<Store, Set<NextInLine>>()
 
 function waitingAtStore(store: Store): Set<NextInLine> {
@@ -41,7 +47,10 @@ export class NextInLine {
     this.#atStore?.add(this)
   }
 
-  /** However a wait ends, its place in line does too: those behind it in other queues, of other plans or keys by name, are next. */
+  /**
+   * However a wait ends, its place in line does too: those behind it in other queues, of other
+   * plans or keys by name, are next.
+   */
   waitEnded(key: Key<string>): void {
     if (this.#queues.isEmpty) this.#atStore?.delete(this)
     this.tellOthers(key)
@@ -70,7 +79,10 @@ export class NextInLine {
     }
   }
 
-  /** Whether calls of one key may wait in several queues. Where others share the store, all of them look again and again. */
+  /**
+   * Whether calls of one key may wait in several queues. Where others share the store, all of them
+   * look again and again.
+   */
   get #hasOtherQueues(): boolean {
     const { areSeveral, base } = this.#plans
     return !this.#isShared && (areSeveral || this.#atStore !== undefined || base.scope.limits.length > 1)

@@ -27,35 +27,60 @@ export type SameLimits<L extends Limits> = L extends Limit
   : { readonly [Name in keyof L]: L[Name] extends Limit ? Limit & { type: L[Name]['type'] } : never }
 
 export interface LimiterOptions<L extends Limits = Limits, S extends Store = SyncStore, P extends string = string> {
-  /** Under which the store keeps this limiter's states. 1 to 64 letters, digits, `.`, `_`, `-`, the first a letter or digit. Required with a shared or remote store. */
+  /**
+   * Under which the store keeps this limiter's states. 1 to 64 letters, digits, `.`, `_`, `-`, the
+   * first a letter or digit. Required with a shared or remote store.
+   */
   readonly name?: string
   /** Where state lives. Default: the memory of this process. */
   readonly store?: S
-  /** Where time comes from. Default: the process's monotonic clock. A store with a clock of its own uses that, unless this is given. */
+  /**
+   * Where time comes from. Default: the process's monotonic clock. A store with a clock of its own
+   * uses that, unless this is given.
+   */
   readonly clock?: Clock
-  /** Other numbers for some callers, by name: `consume(key, cost, { plan: 'pro' })`. Same names of limits, same algorithms. */
+  /**
+   * Other numbers for some callers, by name: `consume(key, cost, { plan: 'pro' })`. Same names of
+   * limits, same algorithms.
+   */
   readonly plans?: Readonly<Record<P, NoInfer<SameLimits<L>>>>
   /**
-   * How far `reserve` and `acquire` may book ahead, in milliseconds. 0 to 366 days, default 60,000. Callers that must wait longer wait
-   * without a booking.
+   * How far `reserve` and `acquire` may book ahead, in milliseconds. 0 to 366 days, default 60,000.
+   * Callers that must wait longer wait without a booking.
    */
   readonly maxAheadMs?: number
-  /** How many may wait for one key; the next caller is refused with `QUEUE_FULL`. Whole, 0 or more, or Infinity; default 10,000. */
+  /**
+   * How many may wait for one key; the next caller is refused with `QUEUE_FULL`. Whole, 0 or more,
+   * or Infinity; default 10,000.
+   */
   readonly maxQueue?: number
-  /** How many may wait for all keys together. Whole, 0 or more, or Infinity; default 25,000, or `maxQueue` if that is more. */
+  /**
+   * How many may wait for all keys together. Whole, 0 or more, or Infinity; default 25,000, or
+   * `maxQueue` if that is more.
+   */
   readonly maxWaiting?: number
   /** Whether the process may end while callers wait: true lets it. Default false. */
   readonly unref?: boolean
-  /** Called with every decision that takes (or refuses to): for logs and counters. An error it throws reaches the caller of the verb. */
+  /**
+   * Called with every decision that takes (or refuses to): for logs and counters. An error it
+   * throws reaches the caller of the verb.
+   */
   readonly onDecision?: (event: DecisionEvent) => void
   /**
-   * The policy for a remote store that fails or does not answer in time. `'throw'` (default): the verb rejects with `STORE`. `'allow'`:
-   * everything is let through. `'deny'`: nothing is. `'local'`: the memory of this process, with `localShare` of each limit.
+   * The policy for a remote store that fails or does not answer in time. `'throw'` (default): the
+   * verb rejects with `STORE`. `'allow'`: everything is let through. `'deny'`: nothing is.
+   * `'local'`: the memory of this process, with `localShare` of each limit.
    */
   readonly onStoreError?: FailurePolicy
-  /** How long a remote store may take for a decision, in milliseconds. Above 0, default 1,000; Infinity: as long as it does. */
+  /**
+   * How long a remote store may take for a decision, in milliseconds. Above 0, default 1,000;
+   * Infinity: as long as it does.
+   */
   readonly storeTimeoutMs?: number
-  /** With `onStoreError: 'local'`: the share of each limit, at least one permit, that this process gives out. Above 0, at most 1, default 1. */
+  /**
+   * With `onStoreError: 'local'`: the share of each limit, at least one permit, that this process
+   * gives out. Above 0, at most 1, default 1.
+   */
   readonly localShare?: number
   /** Called when the store goes down and when it is up again. */
   readonly onHealth?: (health: HealthEvent) => void
@@ -112,7 +137,10 @@ function isStore(store: Store | null): boolean {
   return store?.mode === 'sync' ? typeof store.open === 'function' : store?.mode === 'async' && typeof store.connect === 'function'
 }
 
-/** A clock of the caller's own is checked at every reading: a wrong time would be written into the state. */
+/**
+ * A clock of the caller's own is checked at every reading: a wrong time would be written into the
+ * state.
+ */
 export function clockOf(clock: Clock | undefined, store: Store): Clock | undefined {
   if (clock === undefined) return store.mode === 'sync' ? ownClockOf(store) : undefined
   if (typeof clock?.nowUs !== 'function' || typeof clock.setTimer !== 'function') {
@@ -132,7 +160,10 @@ function checkedUs(us: number): number {
   throw new SluiceError('CONFIG', `the clock read ${shown(us)}: it must be whole microseconds from 0 to ${MAX_NOW_US}`)
 }
 
-/** The limits as rules, in their order. `of` begins the messages, where there are limits of several plans. */
+/**
+ * The limits as rules, in their order. `of` begins the messages, where there are limits of several
+ * plans.
+ */
 export function compiled<Name extends string>(limits: Limits, of = ''): NamedRule<Name>[] {
   const named: unknown = isLimit(limits) ? { default: limits } : limits
   if (!isRecord(named) || Object.keys(named).length === 0) {
@@ -148,7 +179,10 @@ export function compiled<Name extends string>(limits: Limits, of = ''): NamedRul
   })
 }
 
-/** Limits that stand in for others must have their names and algorithms; the order is that of the first. */
+/**
+ * Limits that stand in for others must have their names and algorithms; the order is that of the
+ * first.
+ */
 export function inPlaceOf<Name extends string>(
   first: readonly NamedRule<Name>[],
   next: readonly NamedRule<Name>[],
@@ -172,7 +206,10 @@ function isLimit(value: unknown): value is Limit {
   return typeof value === 'object' && value !== null && RULE in value
 }
 
-/** A limit that is in use until it is released carries the limiter that knows permits, so that no other bundle has it. */
+/**
+ * A limit that is in use until it is released carries the limiter that knows permits, so that no
+ * other bundle has it.
+ */
 export const PERMITS: unique symbol = Symbol.for('sluice.permits')
 
 /** The class that knows permits, if one of the limits needs it. */
@@ -186,7 +223,10 @@ export function permitClassOf<Class>(limits: Limits): Class | undefined {
 
 let unnamed = 0
 
-/** In a store of this thread an unnamed limiter is nobody else's; in a shared one that cannot be known. */
+/**
+ * In a store of this thread an unnamed limiter is nobody else's; in a shared one that cannot be
+ * known.
+ */
 export function nameOf(name: string | undefined, store: SyncStore | AsyncStore): string {
   if (name !== undefined) return checkedName(name, 'the name of a limiter')
   if (store.shared) throw new SluiceError('CONFIG', "a limiter on a shared or remote store needs a name, such as { name: 'api' }")

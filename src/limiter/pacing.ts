@@ -1,4 +1,7 @@
-/** Waiting without writing `acquire`: functions that wait their turn, and work that comes at the limiter's pace. */
+/**
+ * Waiting without writing `acquire`: functions that wait their turn, and work that comes at the
+ * limiter's pace.
+ */
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { type Abortable, ACQUIRE_OPTIONS, type Cost, type Key } from './input.ts'
@@ -52,8 +55,8 @@ type AcquireUntil<Name extends string, P extends string> = (
 ) => Promise<unknown>
 
 /**
- * A generator answers one call after the other: by itself `return()` would stand behind a `next()` that waits for its turn. So ending it ends that
- * wait first, which then takes nothing.
+ * A generator answers one call after the other: by itself `return()` would stand behind a `next()`
+ * that waits for its turn. So ending it ends that wait first, which then takes nothing.
  */
 export function paced<Name extends string, P extends string, Item>(
   acquire: AcquireUntil<Name, P>,

@@ -1,6 +1,7 @@
 /**
- * The limiter of limits that are in use until they are released: its decisions are permits (permit.ts), and it renews their leases (leases.ts). The rest is
- * that of store-limiter.ts, which knows nothing of permits: a limiter without such a limit pays nothing for them.
+ * The limiter of limits that are in use until they are released: its decisions are permits
+ * (permit.ts), and it renews their leases (leases.ts). The rest is that of store-limiter.ts, which
+ * knows nothing of permits: a limiter without such a limit pays nothing for them.
  */
 import type { Verdict } from '../algorithms/decide.ts'
 import { onlyKnown } from '../algorithms/rate.ts'
@@ -252,7 +253,10 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     return sinceUs < 0 ? permit : this.#told(permit, decision, key, cost, options, sinceUs)
   }
 
-  /** By itself, as all that has a closure: a function with one makes room at each call for the variables that it refers to. */
+  /**
+   * By itself, as all that has a closure: a function with one makes room at each call for the
+   * variables that it refers to.
+   */
   #told(
     permit: HeldDecision,
     decision: Decision<LimitName<L>>,

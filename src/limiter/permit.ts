@@ -1,5 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-/** A decision that is also a permit: what it took is held until it is released, or until its lease has run out. */
+/**
+ * A decision that is also a permit: what it took is held until it is released, or until its lease
+ * has run out.
+ */
 import { invalid } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Decision, DecisionPart } from './decision.ts'
@@ -11,7 +14,10 @@ export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer
 
 /** How a permit ends: what the work says about the load, for listeners (`onRelease`). */
 export interface ReleaseOptions {
-  /** `'ok'` (default), `'dropped'`: it failed because of too much load, `'ignored'`: it says nothing about load. */
+  /**
+   * `'ok'` (default), `'dropped'`: it failed because of too much load, `'ignored'`: it says nothing
+   * about load.
+   */
   readonly outcome?: ReleaseOutcome | undefined
 }
 
@@ -29,7 +35,10 @@ export interface Loan {
   lease: Lease | undefined
 }
 
-/** Until when a loan is held for certain, unless it is renewed: by the clock of this process, and by the wall clock. */
+/**
+ * Until when a loan is held for certain, unless it is renewed: by the clock of this process, and by
+ * the wall clock.
+ */
 export interface Lease {
   untilUs: number
   wallUntilUs: number
@@ -37,7 +46,10 @@ export interface Lease {
 
 /** Where permits come from, and go back to. */
 export interface Lender {
-  /** By the clock of this process, and by the wall clock, which goes on while a machine is suspended. */
+  /**
+   * By the clock of this process, and by the wall clock, which goes on while a machine is
+   * suspended.
+   */
   nowUs(): number
   wallUs(): number
   /** Undefined: nothing is held any more. */
@@ -73,7 +85,9 @@ export class HeldDecision {
   readonly #plan: string | undefined
   readonly #sinceUs: number
 
-  /** `sinceUs`: it is held from then on, at the latest. `waitedMs`: -1 where it was not waited for. */
+  /**
+   * `sinceUs`: it is held from then on, at the latest. `waitedMs`: -1 where it was not waited for.
+   */
   constructor(
     lender: Lender,
     decision: Decision,
@@ -178,7 +192,10 @@ export class HeldDecision {
   }
 }
 
-/** What a holder in another process needs to renew a permit and to release it, through any limiter of the same name and store. */
+/**
+ * What a holder in another process needs to renew a permit and to release it, through any limiter
+ * of the same name and store.
+ */
 export interface Entrusted {
   readonly plan: string | undefined
   readonly loans: readonly Pick<Loan, 'limit' | 'key' | 'cost' | 'token' | 'degraded'>[]

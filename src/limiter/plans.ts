@@ -1,4 +1,7 @@
-/** The numbers that a limiter decides by: those of its limits, and those of its plans, which have the same limits by other numbers. */
+/**
+ * The numbers that a limiter decides by: those of its limits, and those of its plans, which have
+ * the same limits by other numbers.
+ */
 import type { Verdict } from '../algorithms/decide.ts'
 import { invalid } from '../algorithms/rate.ts'
 import { hasLengthOfKey, isKey } from '../stores/key.ts'
@@ -16,9 +19,15 @@ export interface Plan<Name extends string> {
   readonly spaced: boolean
   /** The states of a synchronous store for it. */
   readonly states: OpenStates | undefined
-  /** Whether the store may be asked for a key: one that checks the characters of new keys need not have them read in every call. */
+  /**
+   * Whether the store may be asked for a key: one that checks the characters of new keys need not
+   * have them read in every call.
+   */
   readonly isKey: (key: unknown) => key is string
-  /** The steps that are filled in for each call to a synchronous store, so that nothing has to be made. They have the same parts. */
+  /**
+   * The steps that are filled in for each call to a synchronous store, so that nothing has to be
+   * made. They have the same parts.
+   */
   readonly take: Step
   readonly charge: Step
   /** The part of a plan of one limit. */
@@ -93,7 +102,10 @@ export class Plans<Name extends string> {
     return parts.map((part, k) => part.with({ rule: (limits[k] as NamedRule).rule }))
   }
 
-  /** Checks other numbers, which must have the same limits. The function that it returns puts them in place. Without `plans` those stay. */
+  /**
+   * Checks other numbers, which must have the same limits. The function that it returns puts them
+   * in place. Without `plans` those stay.
+   */
   changed(limits: Limits, plans: PlanLimits | undefined): () => void {
     const next = inPlaceOf(this.base.scope.limits, compiled<Name>(limits), 'update')
     const [base, named] = this.#opened(next, plans === undefined ? [] : this.#compiled(next, plans))

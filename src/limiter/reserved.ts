@@ -5,7 +5,10 @@ import { type Charge, chargesOf, giveBacks, type Settlement } from '../stores/se
 import { allAllowed, type Part } from '../stores/store.ts'
 import type { Settler } from './settling.ts'
 
-/** Everything is read when it is made: a synchronous store overwrites its verdicts with the next step. */
+/**
+ * Everything is read when it is made: a synchronous store overwrites its verdicts with the next
+ * step.
+ */
 export class Reserved {
   readonly parts: readonly Part[]
   readonly booked: readonly (Booked | undefined)[]
@@ -15,7 +18,10 @@ export class Reserved {
   #dueUs: number
   #isCancelled = false
 
-  /** `answeredUs`: when the answer came, by the clock that `end` is told, where that is not the store's. */
+  /**
+   * `answeredUs`: when the answer came, by the clock that `end` is told, where that is not the
+   * store's.
+   */
   constructor(parts: readonly Part[], verdicts: readonly Verdict[], answeredUs = (verdicts[0] as Verdict).atUs) {
     const delayUs = allAllowed(verdicts) ? Math.max(...verdicts.map((verdict) => verdict.delayUs)) : 0
     this.parts = parts
@@ -47,7 +53,10 @@ export class Reserved {
     return isHeld
   }
 
-  /** What is given back to the store, by the numbers of now. What was not booked ahead, only charged along with the others, as any charge. */
+  /**
+   * What is given back to the store, by the numbers of now. What was not booked ahead, only charged
+   * along with the others, as any charge.
+   */
   given(parts: readonly Part[]): Settlement[] {
     const booked = parts.map((part, k) => part.with({ ticket: this.#tickets[k] })).filter(({ ticket }) => ticket !== undefined)
     const isAlong = (_: unknown, k: number) => this.#tickets[k] === undefined

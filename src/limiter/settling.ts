@@ -31,7 +31,10 @@ export interface Settled<Name extends string = string> {
   onAccepted?(): void
 }
 
-/** The same for a decision whose figures do not say when it was charged: it was entered later than it was made, or waited for. */
+/**
+ * The same for a decision whose figures do not say when it was charged: it was entered later than
+ * it was made, or waited for.
+ */
 export class SettlerOf implements Settler {
   readonly #settler: Settler
   readonly #charges: readonly Charge[]
@@ -50,7 +53,10 @@ export class SettlerOf implements Settler {
   }
 }
 
-/** What the figures of a decision say: `resetAfterMs` of a limit is when its key is idle, had nobody come after it. */
+/**
+ * What the figures of a decision say: `resetAfterMs` of a limit is when its key is idle, had nobody
+ * come after it.
+ */
 export function chargesIn<Name extends string>(limits: readonly NamedRule<Name>[], { atMs, parts }: TakenDecision<Name>): Charge[] {
   const enteredUs = instantUs(atMs, 'atMs')
   return limits.map(({ name, rule: { numbers } }) => {
@@ -59,7 +65,10 @@ export function chargesIn<Name extends string>(limits: readonly NamedRule<Name>[
   })
 }
 
-/** When limits were entered later than they were asked, or at different times: a decision does not say that. */
+/**
+ * When limits were entered later than they were asked, or at different times: a decision does not
+ * say that.
+ */
 export function isEnteredLater(asked: readonly NamedRule[], verdicts: readonly Verdict[]): boolean {
   const { atUs } = verdicts[0] as Verdict
   for (let k = 0; k < verdicts.length; k++) {

@@ -104,7 +104,10 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
     })
   }
 
-  /** Takes, and tells the listeners. By itself, because a function with a closure in it makes room for what that refers to at each call. */
+  /**
+   * Takes, and tells the listeners. By itself, because a function with a closure in it makes room
+   * for what that refers to at each call.
+   */
   #takenNow(
     verb: DecisionEvent['verb'],
     plan: Plan<LimitName<L>>,
@@ -139,7 +142,10 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
     })
   }
 
-  /** Gives a reservation back if its time has not come: to those who wait, or to the store. Also after `close`: others would stand behind it. */
+  /**
+   * Gives a reservation back if its time has not come: to those who wait, or to the store. Also
+   * after `close`: others would stand behind it.
+   */
   #cancel(reserved: Reserved, planName: P | undefined): Answer<S, void> {
     const { parts } = reserved
     const isDone = !reserved.end(this.ownClock.nowUs()) || this.queues.queue(parts, planName)?.takeOver(parts, reserved.booked)

@@ -12,8 +12,8 @@ const REASONS: Record<WaitRefusal, string> = {
 export class WaitError extends SluiceError {
   declare readonly code: WaitRefusal
   /**
-   * The last decision of the limits. Where permits are booked ahead, `retryAfterMs` of a `TIMEOUT` is how long until the same call could be
-   * booked.
+   * The last decision of the limits. Where permits are booked ahead, `retryAfterMs` of a `TIMEOUT`
+   * is how long until the same call could be booked.
    */
   readonly decision: Decision | undefined
 

@@ -1,4 +1,7 @@
-/** The verbs that wait: a call that cannot go at once stands in a queue, and acts when its turn has come. */
+/**
+ * The verbs that wait: a call that cannot go at once stands in a queue, and acts when its turn has
+ * come.
+ */
 import { onlyKnown } from '../algorithms/rate.ts'
 import { shown } from '../errors.ts'
 import type { Turn, Answer as WaitAnswer } from '../stores/queue/waiter.ts'
@@ -29,7 +32,10 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
     return promised(this.acquireAnd<Acquired<LimitName<L>, S>>, this, key, options, undefined, (acquired) => acquired)
   }
 
-  /** `ended`: what else ends the wait, besides the signal among the options. `act`: what is done with what was acquired. */
+  /**
+   * `ended`: what else ends the wait, besides the signal among the options. `act`: what is done
+   * with what was acquired.
+   */
   protected acquireAnd<T>(
     key: KeyOf<L>,
     options: AcquireOptions<LimitName<L>, P>,
@@ -45,7 +51,10 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
     return this.#wait('acquire', key, cost, options, ended, act as (acquired: Acquired<LimitName<L>, S> | WaitError) => T | Promise<T>)
   }
 
-  /** Whether a call that is allowed now need not stand in a queue: nobody waits, nothing is spaced out, nobody is to be told of a wait. */
+  /**
+   * Whether a call that is allowed now need not stand in a queue: nobody waits, nothing is spaced
+   * out, nobody is to be told of a wait.
+   */
   protected goesAtOnce(): boolean {
     return this.guarded.mode === 'sync' && this.queues.isEmpty && !this.listeners.any && !this.plans.base.spaced
   }
@@ -85,8 +94,9 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
   }
 
   /**
-   * Waits its turn, and acts then. If a limit ended the wait, `acquire` rejects with the error, and `tryAcquire` acts on it. One promise from the queue to the
-   * caller: of those who wait there may be many.
+   * Waits its turn, and acts then. If a limit ended the wait, `acquire` rejects with the error, and
+   * `tryAcquire` acts on it. One promise from the queue to the caller: of those who wait there may
+   * be many.
    */
   #wait<T>(
     verb: 'acquire' | 'tryAcquire',
@@ -117,7 +127,10 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
     )
   }
 
-  /** Mostly many wait for the same. Queues only read these parts, and ask by copies, so all of them can have the same. */
+  /**
+   * Mostly many wait for the same. Queues only read these parts, and ask by copies, so all of them
+   * can have the same.
+   */
   #wantedParts(plan: Plan<LimitName<L>>, key: KeyOf<L>, cost: CostOf<L>): readonly Part[] {
     const last = this.#lastWanted
     if (last !== undefined && last.plan === plan && last.key === key && last.cost === cost) return last.parts

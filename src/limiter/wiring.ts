@@ -1,4 +1,7 @@
-/** How a limiter is joined with its store, by its options: the circuit breaker of a remote one, and the queues in front of any. */
+/**
+ * How a limiter is joined with its store, by its options: the circuit breaker of a remote one, and
+ * the queues in front of any.
+ */
 import type { Clock } from '../clock/clock.ts'
 import { Queue } from '../stores/queue/queue.ts'
 import { WaitQueues } from '../stores/queue/wait-queues.ts'

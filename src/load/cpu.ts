@@ -1,4 +1,6 @@
-/** CPU time: of the container that this process is in, where it has a quota; else of the process. */
+/**
+ * CPU time: of the container that this process is in, where it has a quota; else of the process.
+ */
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { performance } from 'node:perf_hooks'

@@ -1,4 +1,7 @@
-/** A rate that follows a signal: `max` up to one level of it, `min` from another on, linear between them, and never in leaps. */
+/**
+ * A rate that follows a signal: `max` up to one level of it, `min` from another on, linear between
+ * them, and never in leaps.
+ */
 import { type Limit, limitOf, type Rule } from '../algorithms/algorithm.ts'
 import { atRate, rateOf } from '../algorithms/at-rate.ts'
 import { invalid, onlyKnown, paceOf, type Rate } from '../algorithms/rate.ts'
@@ -44,8 +47,8 @@ export interface FollowOptions {
   /** How often the signal is read, in milliseconds. From 10 to 600,000; default 1,000. */
   readonly everyMs?: number | undefined
   /**
-   * The share of `min` and `max` that this process has. Above 0, at most 1; default 1. Required with a store that others share: the load is that of this
-   * process alone.
+   * The share of `min` and `max` that this process has. Above 0, at most 1; default 1. Required
+   * with a store that others share: the load is that of this process alone.
    */
   readonly share?: number | undefined
   /** Called after each change. An error it throws becomes a warning. */
@@ -248,7 +251,10 @@ class RunningFollower implements Following {
     if (!this.#isClosed) this.#wait()
   }
 
-  /** An error thrown in a timer is caught by no caller. Where the limiter has been closed there is nothing left to follow. */
+  /**
+   * An error thrown in a timer is caught by no caller. Where the limiter has been closed there is
+   * nothing left to follow.
+   */
   #tryToFollow(signal: number, seconds: number): void {
     try {
       this.#follow(signal, seconds)

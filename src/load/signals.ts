@@ -1,4 +1,7 @@
-/** Signals of this process. Each reads what happened since it was last read. None keeps a process alive. */
+/**
+ * Signals of this process. Each reads what happened since it was last read. None keeps a process
+ * alive.
+ */
 import { createHistogram, monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import { invalid } from '../algorithms/rate.ts'
@@ -36,7 +39,10 @@ export function eventLoopUtilization(): Signal {
   }
 }
 
-/** CPU time by what may be used: that of the container by its quota (cgroup v1 or v2), else that of this process by the cores. 1 is all of it. */
+/**
+ * CPU time by what may be used: that of the container by its quota (cgroup v1 or v2), else that of
+ * this process by the cores. 1 is all of it.
+ */
 export function cpu(source: CpuSource = systemCpu): Signal {
   let last: CpuReading | undefined = source()
   return {

@@ -1,6 +1,7 @@
 /**
- * The measures of limiters, for every listener: OpenTelemetry here, Prometheus by the service. Names are those of OpenTelemetry; what its collector
- * makes of them for Prometheus (dots to `_`, the unit, `_total`) is what the service calls them, so one dashboard shows both. Nothing is ever
+ * The measures of limiters, for every listener: OpenTelemetry here, Prometheus by the service.
+ * Names are those of OpenTelemetry; what its collector makes of them for Prometheus (dots to `_`,
+ * the unit, `_total`) is what the service calls them, so one dashboard shows both. Nothing is ever
  * measured by key: there are as many keys as there are callers.
  */
 import type { Outcome } from '../algorithms/decide.ts'
@@ -61,7 +62,9 @@ export const LIVE_KEYS: Measure = {
   description: 'Keys held in the memory of this process, idle ones that have not left yet included.',
 }
 
-/** Of limits that follow the load; the first also of limits that are held until they are released. */
+/**
+ * Of limits that follow the load; the first also of limits that are held until they are released.
+ */
 export const LIMIT_NOW: Measure = {
   name: 'sluice.limit.now',
   unit: '',

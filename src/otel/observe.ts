@@ -1,6 +1,7 @@
 /**
- * Limiters seen by OpenTelemetry: `observe(limiter)`. Counters and histograms are told as things happen; how many wait, how the store is and how
- * many keys there are is looked at when figures are collected. A limiter that is not observed pays nothing for it.
+ * Limiters seen by OpenTelemetry: `observe(limiter)`. Counters and histograms are told as things
+ * happen; how many wait, how the store is and how many keys there are is looked at when figures are
+ * collected. A limiter that is not observed pays nothing for it.
  */
 import {
   type BatchObservableCallback,
@@ -60,7 +61,10 @@ export interface ObserveOptions {
   readonly tracer?: Tracer
 }
 
-/** Measures a limiter, or several, until the function that is returned is called. Limiters of one name are one in the figures. */
+/**
+ * Measures a limiter, or several, until the function that is returned is called. Limiters of one
+ * name are one in the figures.
+ */
 export function observe(limiters: ObservedLimiter | readonly ObservedLimiter[], options: ObserveOptions = {}): () => void {
   onlyKnown(options, ['meter', 'tracer'], 'observe')
   const { meter, tracer } = options

@@ -1,6 +1,7 @@
 /**
- * Decisions as spans: a request that was refused, or that waited, shows it in its trace. A span is made when the answer is there, within
- * the span that is active then; outside of a trace there is none. Never with a key: traces are kept for long, and keys may be personal data.
+ * Decisions as spans: a request that was refused, or that waited, shows it in its trace. A span is
+ * made when the answer is there, within the span that is active then; outside of a trace there is
+ * none. Never with a key: traces are kept for long, and keys may be personal data.
  */
 import { type Attributes, type Span, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
 import { SluiceError } from '../errors.ts'

@@ -10,7 +10,10 @@ export interface Inspected {
   readonly policy?: string
   /** The algorithm. */
   readonly type: string
-  /** What an idle key admits at once, and how long a full charge is felt, under the numbers that the state is written under. */
+  /**
+   * What an idle key admits at once, and how long a full charge is felt, under the numbers that the
+   * state is written under.
+   */
   readonly limit: number
   readonly windowMs: number
   /** Whole permits of that limit that are left now. */

@@ -4,8 +4,9 @@ import { SluiceError, shown } from '../errors.ts'
 import type { Part } from './step.ts'
 
 /**
- * Points a part at a copy of its state, with room for one more charge. Undefined: the store holds nothing for it. Throws where the state is of
- * another algorithm: one cannot read what another counted.
+ * Points a part at a copy of its state, with room for one more charge. Undefined: the store holds
+ * nothing for it. Throws where the state is of another algorithm: one cannot read what another
+ * counted.
  */
 export function load(part: Part, record: StateRecord | undefined): void {
   const { algorithm, words, freshWords } = part.rule

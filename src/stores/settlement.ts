@@ -1,4 +1,7 @@
-/** Charges that are known by their times, and what a store is told to settle them: to charge what was too little, or give back what was too much. */
+/**
+ * Charges that are known by their times, and what a store is told to settle them: to charge what
+ * was too little, or give back what was too much.
+ */
 import type { Rule } from '../algorithms/algorithm.ts'
 import type { Ticket, Verdict } from '../algorithms/decide.ts'
 import type { Part, Step } from './step.ts'
@@ -13,7 +16,10 @@ export interface Charge {
   readonly numbers: string
 }
 
-/** In the order of the parts. To be read at once: a synchronous store overwrites its verdicts with the next step. */
+/**
+ * In the order of the parts. To be read at once: a synchronous store overwrites its verdicts with
+ * the next step.
+ */
 export function chargesOf(parts: readonly { readonly rule: Rule }[], verdicts: readonly Verdict[]): Charge[] {
   return parts.map(({ rule: { numbers } }, k) => {
     const { enteredUs, atUs, resetUs } = verdicts[k] as Verdict
@@ -25,8 +31,9 @@ export function chargesOf(parts: readonly { readonly rule: Rule }[], verdicts: r
 export type Settlement = Pick<Step, 'op' | 'aheadUs' | 'ofUs' | 'parts'>
 
 /**
- * Settles charges by the costs of these parts: below 0 is given back. In one step what was entered at one time: mostly all. The parts, which no
- * other step has, are told what the charges left behind.
+ * Settles charges by the costs of these parts: below 0 is given back. In one step what was entered
+ * at one time: mostly all. The parts, which no other step has, are told what the charges left
+ * behind.
  */
 export function settlements(parts: readonly Part[], charges: readonly Charge[]): Settlement[] {
   if (charges.length === 0) return []

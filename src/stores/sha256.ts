@@ -1,4 +1,7 @@
-/** SHA-256 (FIPS 180-4) of a text, in hex: synchronous, and for runtimes that have no other. The bytes are those of its UTF-16 units, low byte first. */
+/**
+ * SHA-256 (FIPS 180-4) of a text, in hex: synchronous, and for runtimes that have no other. The
+ * bytes are those of its UTF-16 units, low byte first.
+ */
 
 /** The first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
 const ROUND_CONSTANTS = fractions(64, Math.cbrt)

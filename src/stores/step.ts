@@ -1,24 +1,29 @@
 /**
  * A step: the request of a limiter to its store, with a part for each limit.
  *
- * Both are classes, as is everything that waits for the answer of a remote store. V8 makes objects of a literal in its old generation at once after many
- * of them lived long, and then nothing that hangs on them is swept with the young; that took a process twice the time. Objects made by `new`
- * begin young. (Fields are only declared, because every bundle carries these classes, and the constructor makes them anyway.)
+ * Both are classes, as is everything that waits for the answer of a remote store. V8 makes objects
+ * of a literal in its old generation at once after many of them lived long, and then nothing that
+ * hangs on them is swept with the young; that took a process twice the time. Objects made by `new`
+ * begin young. (Fields are only declared, because every bundle carries these classes, and the
+ * constructor makes them anyway.)
  */
 import type { Rule } from '../algorithms/algorithm.ts'
 import { type Cell, emptyVerdict, type Op, type Ticket, type Verdict } from '../algorithms/decide.ts'
 import { SluiceError } from '../errors.ts'
 
-/** A limiter as a store sees it: its name, under which nobody else's states are, and its limits, which never change their order. */
+/**
+ * A limiter as a store sees it: its name, under which nobody else's states are, and its limits,
+ * which never change their order.
+ */
 export interface Scope {
   readonly name: string
   readonly limits: readonly { readonly name: string; readonly rule: Rule }[]
 }
 
 /**
- * The part of a step for one limit. A store that runs `decide` itself uses the part as the cell of it, and says there where the state lies.
- * On every store the
- * answer stands in `verdict`, so a step that is under way shares its parts with no other.
+ * The part of a step for one limit. A store that runs `decide` itself uses the part as the cell of
+ * it, and says there where the state lies. On every store the answer stands in `verdict`, so a step
+ * that is under way shares its parts with no other.
  */
 export class Part implements Cell {
   /** The name of the limit within its limiter. */
@@ -26,7 +31,10 @@ export class Part implements Cell {
   declare rule: Rule
   declare key: string
   declare cost: number
-  /** For `give`: the reservation to cancel. For `settle`: what the charge left behind. For `renew`: tokens. For `line`: the place. */
+  /**
+   * For `give`: the reservation to cancel. For `settle`: what the charge left behind. For `renew`:
+   * tokens. For `line`: the place.
+   */
   declare ticket: Ticket | undefined
   declare s: Float64Array
   declare i: number
@@ -75,7 +83,10 @@ export class Step {
   declare ofUs: number
   /** The time, for a remote store that is to decide by another clock than its own. */
   declare readonly nowUs: number | undefined
-  /** Set when a remote store took too long: the caller was told that it failed. If it was not sent by then, it must not be. */
+  /**
+   * Set when a remote store took too long: the caller was told that it failed. If it was not sent
+   * by then, it must not be.
+   */
   declare isGivenUp: boolean
 
   constructor(op: Step['op'], scope: Scope, parts: readonly Part[], aheadUs: number, ofUs: number, nowUs: number | undefined) {
@@ -95,7 +106,10 @@ export function anyUntilReleased(limits: readonly { readonly rule: Rule }[]): bo
   return false
 }
 
-/** Refuses limits without a lease: nobody else would free the place of a process or a thread that has ended. */
+/**
+ * Refuses limits without a lease: nobody else would free the place of a process or a thread that
+ * has ended.
+ */
 export function checkLeases({ limits }: Scope, where: string): void {
   const endless = limits.find(({ rule }) => rule.endless)
   if (endless === undefined) return

@@ -1,8 +1,14 @@
 import type { Clock } from '../clock/clock.ts'
 
-/** A clock that stands still until it is told to move. Timers fire in order of their time, then of their making. */
+/**
+ * A clock that stands still until it is told to move. Timers fire in order of their time, then of
+ * their making.
+ */
 export interface FakeClock extends Clock {
-  /** Sets the time, in milliseconds. It may go back. Timers that are due fire at their own time on the way. */
+  /**
+   * Sets the time, in milliseconds. It may go back. Timers that are due fire at their own time on
+   * the way.
+   */
   setMs(ms: number): void
   setUs(us: number): void
   advanceMs(ms: number): void

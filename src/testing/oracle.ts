@@ -1,47 +1,65 @@
 /**
- * The oracle: what Sluice means, computed slowly and obviously. It imports nothing, so it shares no formula with what it judges.
+ * The oracle: what Sluice means, computed slowly and obviously. It imports nothing, so it shares no
+ * formula with what it judges.
  *
- * **The definition.** A limit has a capacity C and a pace of p permits every q microseconds. A key has a *level*: permits in use. Taking n raises
- * it by n; time makes it leak at p / q, never below zero. A key without state is fresh: its level is zero. A cost fits when level + cost <= C.
+ * **The definition.** A limit has a capacity C and a pace of p permits every q microseconds. A key
+ * has a *level*: permits in use. Taking n raises it by n; time makes it leak at p / q, never below
+ * zero. A key without state is fresh: its level is zero. A cost fits when level + cost <= C.
  *
- * **Exact.** With p / q in lowest terms a level is always a whole number of 1 / q permits, because readings of the clock are whole
- * microseconds. So a level is one `bigint`: permits times q. There is no closed form here for "when" or "how many": the oracle answers
- * whether something fits, whether there is room, whether a key is idle, at any time one likes to ask about. The tests find out from these
- * whether a claimed `retryUs`, `remaining`, `resetUs` or `delayUs` is the right one, by what it means.
+ * **Exact.** With p / q in lowest terms a level is always a whole number of 1 / q permits, because
+ * readings of the clock are whole microseconds. So a level is one `bigint`: permits times q. There
+ * is no closed form here for "when" or "how many": the oracle answers whether something fits,
+ * whether there is room, whether a key is idle, at any time one likes to ask about. The tests find
+ * out from these whether a claimed `retryUs`, `remaining`, `resetUs` or `delayUs` is the right one,
+ * by what it means.
  *
- * **Numbers.** The level belongs to the key, the capacity to the caller. A state leaks at the pace it was written under. A caller with other
- * numbers (`changeNumbers` before the call) compares that same level with its own C. Only a charge writes the caller's numbers into the state: then
- * the level is expressed in the caller's 1 / q, rounded up, and leaks at the caller's pace from there on. Nothing is cut. Questions,
- * refusals and giving back leave the numbers as they are. Numbers of the same pace need no rounding.
+ * **Numbers.** The level belongs to the key, the capacity to the caller. A state leaks at the pace
+ * it was written under. A caller with other numbers (`changeNumbers` before the call) compares that
+ * same level with its own C. Only a charge writes the caller's numbers into the state: then the
+ * level is expressed in the caller's 1 / q, rounded up, and leaks at the caller's pace from there
+ * on. Nothing is cut. Questions, refusals and giving back leave the numbers as they are. Numbers of
+ * the same pace need no rounding.
  *
- * **Taking.** A cost above C is impossible. Cost 0 is always allowed, changes nothing and creates no key. A refusal changes nothing. A reservation may
- * take a cost `aheadUs` early: the caller may act once the cost fits, with the level expressed at the caller's pace now and leaking at it. It is
- * allowed if that is so after `aheadUs`. If not, it becomes so by the state's own leaking.
+ * **Taking.** A cost above C is impossible. Cost 0 is always allowed, changes nothing and creates
+ * no key. A refusal changes nothing. A reservation may take a cost `aheadUs` early: the caller may
+ * act once the cost fits, with the level expressed at the caller's pace now and leaking at it. It
+ * is allowed if that is so after `aheadUs`. If not, it becomes so by the state's own leaking.
  *
- * **A leaky bucket as a queue.** A caller acts when the water that was there before has leaked, at the caller's pace. A reservation bounds that by
- * `aheadUs`, and its time has come when only its own water is left.
+ * **A leaky bucket as a queue.** A caller acts when the water that was there before has leaked, at
+ * the caller's pace. A reservation bounds that by `aheadUs`, and its time has come when only its
+ * own water is left.
  *
- * **The clock steps back.** State carries the time at which it was written, and only writing moves that time.
- *  - token bucket and leaky bucket: an earlier reading counts as the time of writing, up to one window (the whole microseconds in which C permits leak,
+ * **The clock steps back.** State carries the time at which it was written, and only writing moves
+ * that time.
+ *  - token bucket and leaky bucket: an earlier reading counts as the time of writing, up to one
+ *    window (the whole microseconds in which C permits leak,
  *    by the numbers of the state). Beyond a window the state is re-dated: it now counts as written at the reading, its level kept.
- *  - gcra: the same for a level above the C it is written under, that is, booked ahead, and as long as its date is ahead of the clock. A lower
+ *  - gcra: the same for a level above the C it is written under, that is, booked ahead, and as long
+ *    as its date is ahead of the clock. A lower
  *    level keeps a moment, not a date: leaking runs backwards as well. An earlier reading sees a higher level, which is cut to that C; a state that was idle for a while has leaked
  *    below zero, and comes up again from there.
- * Both repairs (re-dating, cutting) are written by any call that touches the key, also by a question and by a refusal.
+ * Both repairs (re-dating, cutting) are written by any call that touches the key, also by a
+ * question and by a refusal.
  *
- * **Giving back** happens in the numbers of the state. It never creates a key, does nothing when nothing is in use, and never leads below zero. At most one
- * call's worth is given back: the larger C of the state's and the caller's. If it is said when it was taken, what has leaked of it since is not given
- * back; nobody says what was there before it, so it has leaked from the first microsecond on.
+ * **Giving back** happens in the numbers of the state. It never creates a key, does nothing when
+ * nothing is in use, and never leads below zero. At most one call's worth is given back: the larger
+ * C of the state's and the caller's. If it is said when it was taken, what has leaked of it since
+ * is not given back; nobody says what was there before it, so it has leaked from the first
+ * microsecond on.
  *
- * **Charging** lands whether it fits or not. It is `limited` if the level is above C then. No level is above 1e12 permits, or above what leaks in 37,000 days:
- * what is charged beyond either is dropped.
+ * **Charging** lands whether it fits or not. It is `limited` if the level is above C then. No level
+ * is above 1e12 permits, or above what leaks in 37,000 days: what is charged beyond either is
+ * dropped.
  *
- * **Settling** up is charging the difference now. Settling down gives the difference back, but no more than would still be in use of that charge had nobody come after
- * it. How long that would be is known to the microsecond, rounded up; where a microsecond is not whole units and the level is above what that charge
- * left, the last one may be another's. At another pace it is whole permits of the pace that it was charged at.
+ * **Settling** up is charging the difference now. Settling down gives the difference back, but no
+ * more than would still be in use of that charge had nobody come after it. How long that would be
+ * is known to the microsecond, rounded up; where a microsecond is not whole units and the level is
+ * above what that charge left, the last one may be another's. At another pace it is whole permits
+ * of the pace that it was charged at.
  *
- * **Cancelling** a reservation looks at its ticket: the level as the reservation left it. If the state is at another pace now: nothing. If the ticket's
- * level has leaked to its C or below, its time has come: nothing. Otherwise the cost is given back minus what was taken after it, which is
+ * **Cancelling** a reservation looks at its ticket: the level as the reservation left it. If the
+ * state is at another pace now: nothing. If the ticket's level has leaked to its C or below, its
+ * time has come: nothing. Otherwise the cost is given back minus what was taken after it, which is
  * what the key's level is above the ticket's.
  */
 export type OracleKind = 'gcra' | 'tokenBucket' | 'leakyBucket'
@@ -52,7 +70,10 @@ export interface OracleNumbers {
   readonly periodUs: number
 }
 
-/** A level as it was written: whole units of 1 / `numbers.periodUs` permits, the time of writing, and the numbers it is in. */
+/**
+ * A level as it was written: whole units of 1 / `numbers.periodUs` permits, the time of writing,
+ * and the numbers it is in.
+ */
 export interface OracleState {
   readonly units: bigint
   readonly atUs: bigint
@@ -73,7 +94,10 @@ export interface LowestTerms {
   readonly windowUs: bigint
 }
 
-/** The numbers that something was charged under, and when the key would have been idle after it, rounded up. */
+/**
+ * The numbers that something was charged under, and when the key would have been idle after it,
+ * rounded up.
+ */
 export interface OracleCharge {
   readonly numbers: LowestTerms
   readonly drainedUs: bigint
@@ -93,7 +117,10 @@ export class Oracle {
     this.#numbers = this.#reduced(numbers)
   }
 
-  /** What a store should hold for the key; undefined for nothing. After a reservation this is its ticket. */
+  /**
+   * What a store should hold for the key; undefined for nothing. After a reservation this is its
+   * ticket.
+   */
   get state(): OracleState | undefined {
     return this.#state
   }
@@ -125,7 +152,10 @@ export class Oracle {
     return hasRoom(this.#stateAt(nowUs), BigInt(nowUs), BigInt(permits), this.#numbers.capacity)
   }
 
-  /** Whether a cost may be taken at that reading: now, or for a reservation (`aheadUs` of 0 or more) at most `aheadUs` early. */
+  /**
+   * Whether a cost may be taken at that reading: now, or for a reservation (`aheadUs` of 0 or more)
+   * at most `aheadUs` early.
+   */
   fits(nowUs: number, cost: number, aheadUs: number): boolean {
     if (cost === 0) return true
     return aheadUs < 0 ? this.hasRoom(nowUs, cost) : this.mayAct(nowUs, cost, aheadUs)
@@ -139,7 +169,9 @@ export class Oracle {
     return hasRoom(before, thenUs, BigInt(cost), this.#numbers.capacity)
   }
 
-  /** Whether the key behaves as if never used: nothing in use, and its time does not stand still. */
+  /**
+   * Whether the key behaves as if never used: nothing in use, and its time does not stand still.
+   */
   isIdleAt(nowUs: number): boolean {
     if (this.#state === undefined) return true
     const standsStill = this.#state.isDated && BigInt(nowUs) < this.#state.atUs
@@ -205,7 +237,10 @@ export class Oracle {
     return this.#lower(nowUs, units)
   }
 
-  /** `ofUs`: when the cost was taken; -1 if that is not known. Tells whether anything was given back. */
+  /**
+   * `ofUs`: when the cost was taken; -1 if that is not known. Tells whether anything was given
+   * back.
+   */
   give(nowUs: number, cost: number, ofUs: number): boolean {
     this.touch(nowUs)
     const state = this.#state
@@ -250,7 +285,10 @@ export class Oracle {
     return this.#state ?? { numbers: this.#numbers, units: 0n, atUs: BigInt(nowUs), isDated: false }
   }
 
-  /** What a charge at this reading would find: the same permits at the caller's pace, dated as the charge would be. */
+  /**
+   * What a charge at this reading would find: the same permits at the caller's pace, dated as the
+   * charge would be.
+   */
   #atCallersPace(nowUs: number): OracleState {
     const state = this.#stateAt(nowUs)
     const numbers = this.#numbers

@@ -1,9 +1,11 @@
 /**
- * The cases that every store must pass, as pairs `[name, run]` bound to no test runner: a case resolves, or rejects with the fault.
+ * The cases that every store must pass, as pairs `[name, run]` bound to no test runner: a case
+ * resolves, or rejects with the fault.
  *
  *   for (const [name, run] of storeCases(() => myStore())) test(name, run)
  *
- * `open` makes a store that holds nothing. The cases tell it the time, so a store with a clock of its own must take `step.nowUs` instead.
+ * `open` makes a store that holds nothing. The cases tell it the time, so a store with a clock of
+ * its own must take `step.nowUs` instead.
  */
 
 import { ABOUTS } from '../algorithms/abouts.ts'
@@ -33,7 +35,10 @@ function samplesOf(capacity: number): Readonly<Record<string, Limit>> {
   return Object.fromEntries(limits.filter(([, limit]) => !limit[RULE].algorithm.untilReleased))
 }
 
-/** The stage of one case: a store and its clock, and limiters on it as if answers were always promises. */
+/**
+ * The stage of one case: a store and its clock, and limiters on it as if answers were always
+ * promises.
+ */
 interface StoreStage {
   readonly clock: FakeClock
   limiter<L extends Limits>(limits: L, options?: LimiterOptions<L, AsyncStore>): Limiter<L, AsyncStore>

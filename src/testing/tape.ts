@@ -1,6 +1,7 @@
 /**
- * Tapes and stories: decisions written down as data. A tape is one limit and a sequence of calls on one key; a story is a sequence of
- * verbs, also on several limits. Fields of a row are expected exactly; fields that it leaves out are ignored.
+ * Tapes and stories: decisions written down as data. A tape is one limit and a sequence of calls on
+ * one key; a story is a sequence of verbs, also on several limits. Fields of a row are expected
+ * exactly; fields that it leaves out are ignored.
  */
 import type { Limit } from '../algorithms/algorithm.ts'
 import type { Decision } from '../limiter/decision.ts'
@@ -37,7 +38,9 @@ export interface StoryStep extends Expected {
   /** With `refund`: the time at which it was taken. */
   readonly ofMs?: number
   readonly charge?: number
-  /** The real cost of the decision of another step: with `of`, which step that was, counted from 0. */
+  /**
+   * The real cost of the decision of another step: with `of`, which step that was, counted from 0.
+   */
   readonly settle?: number | Readonly<Record<string, number>>
   readonly of?: number
   readonly update?: LimitData

@@ -1,40 +1,52 @@
 /**
- * The oracle of the windows: what fixedWindow, slidingWindow and slidingLog mean, computed slowly and obviously. It imports nothing, so it shares no
- * formula with what it judges.
+ * The oracle of the windows: what fixedWindow, slidingWindow and slidingLog mean, computed slowly
+ * and obviously. It imports nothing, so it shares no formula with what it judges.
  *
- * **The definition.** A key is a list of admissions: when, and how many permits of it are still held. What is in use at a time is counted over
- * the list:
- *  - fixedWindow: the admissions of the window that is running. Windows lie side by side from an offset on; or (`'first'`) one begins with the
+ * **The definition.** A key is a list of admissions: when, and how many permits of it are still
+ * held. What is in use at a time is counted over the list:
+ *  - fixedWindow: the admissions of the window that is running. Windows lie side by side from an
+ *    offset on; or (`'first'`) one begins with the
  *    first admission for which no window is running. A window that holds nothing is no window.
- *  - slidingWindow: slot n is [n x W / S, (n + 1) x W / S). The S latest slots count in full, the one before them by the share of it that the window
+ *  - slidingWindow: slot n is [n x W / S, (n + 1) x W / S). The S latest slots count in full, the
+ *    one before them by the share of it that the window
  *    has not left yet.
  *  - slidingLog: the admissions of less than a window ago.
- * A cost fits when used + cost <= limit. There is no closed form here for "when" or "how many": the oracle answers whether something fits or is
- * idle at any time one likes to ask about, and the tests find out from that whether a claimed figure is the right one.
+ * A cost fits when used + cost <= limit. There is no closed form here for "when" or "how many": the
+ * oracle answers whether something fits or is idle at any time one likes to ask about, and the
+ * tests find out from that whether a claimed figure is the right one.
  *
- * **Numbers.** The list belongs to the key, the limit to the caller. What is in use is counted by the numbers that the state was written under. A
- * caller with other numbers (`changeNumbers` before the call) compares that with its own limit. Only a charge writes the caller's numbers:
- *  - fixedWindow: the window that is running ends when the last of the windows ends that its admissions were charged in, each by the
+ * **Numbers.** The list belongs to the key, the limit to the caller. What is in use is counted by
+ * the numbers that the state was written under. A caller with other numbers (`changeNumbers` before
+ * the call) compares that with its own limit. Only a charge writes the caller's numbers:
+ *  - fixedWindow: the window that is running ends when the last of the windows ends that its
+ *    admissions were charged in, each by the
  *    numbers of its caller. For `'first'` that is a window from the first admission on.
- *  - slidingWindow: with another window or other slots everything in use, rounded up, is one admission, made with the charge.
- *  - slidingLog: the admissions keep their times. Those that count no longer, by the state's numbers or by the caller's, are gone.
- * Questions, refusals and giving back leave the numbers as they are.
+ *  - slidingWindow: with another window or other slots everything in use, rounded up, is one
+ *    admission, made with the charge.
+ *  - slidingLog: the admissions keep their times. Those that count no longer, by the state's
+ *    numbers or by the caller's, are gone. Questions, refusals and giving back leave the numbers as
+ *    they are.
  *
- * **The clock steps back.** State carries the time at which it was written, and only writing moves that time. An earlier reading counts as that time,
- * as long as it is earlier by at most one window of the state. Beyond that the state is re-dated: everything that was in use when it was written,
+ * **The clock steps back.** State carries the time at which it was written, and only writing moves
+ * that time. An earlier reading counts as that time, as long as it is earlier by at most one window
+ * of the state. Beyond that the state is re-dated: everything that was in use when it was written,
  * rounded up, is one admission now. Any call writes that.
  *
- * **Charging** lands whether it fits or not. It is `limited` if more than the limit is in use then. No more than 1e12 are in use: what is charged beyond that
- * is dropped. A log that more is in use of than the limit gets no more admissions: what is charged is added to the latest one, which counts as of now. If a
- * caller's log has fewer places than there are admissions (a quarter more than its limit, one at least), they become one, made with the charge.
+ * **Charging** lands whether it fits or not. It is `limited` if more than the limit is in use then.
+ * No more than 1e12 are in use: what is charged beyond that is dropped. A log that more is in use
+ * of than the limit gets no more admissions: what is charged is added to the latest one, which
+ * counts as of now. If a caller's log has fewer places than there are admissions (a quarter more
+ * than its limit, one at least), they become one, made with the charge.
  *
- * **Settling** charges or gives back the difference as of when it was charged, as if that had been charged then; nothing, if what was charged then counts no
- * longer. A charge of nothing began no window and has no admission in a log: the difference begins one then. Where a log has debt, the difference is
- * added to the next admission instead.
+ * **Settling** charges or gives back the difference as of when it was charged, as if that had been
+ * charged then; nothing, if what was charged then counts no longer. A charge of nothing began no
+ * window and has no admission in a log: the difference begins one then. Where a log has debt, the
+ * difference is added to the next admission instead.
  *
- * **Giving back** takes from what still counts, newest first; if it is said when it was taken, only from that window, slot or microsecond. It
- * never creates a key; where there is nothing to give back nothing is written. At most one call's worth is given back: the larger limit of the
- * state's and the caller's.
+ * **Giving back** takes from what still counts, newest first; if it is said when it was taken, only
+ * from that window, slot or microsecond. It never creates a key; where there is nothing to give
+ * back nothing is written. At most one call's worth is given back: the larger limit of the state's
+ * and the caller's.
  */
 export type WindowKind = 'fixedWindow' | 'slidingWindow' | 'slidingLog'
 
@@ -99,7 +111,10 @@ export class WindowOracle {
   readonly #is: Definition
   #numbers: WindowNumbers
   #state: WindowState | undefined
-  /** Every admission under like numbers since the state was last gathered into one, whether it still counts or not. */
+  /**
+   * Every admission under like numbers since the state was last gathered into one, whether it still
+   * counts or not.
+   */
   #history: Admitted[] = []
 
   constructor(kind: WindowKind, numbers: WindowNumbers) {
@@ -145,7 +160,9 @@ export class WindowOracle {
     return used.permits + BigInt(permits) * used.parts <= BigInt(this.#numbers.limit) * used.parts
   }
 
-  /** Whether the key behaves as if never used: nothing in use, and its time does not stand still. */
+  /**
+   * Whether the key behaves as if never used: nothing in use, and its time does not stand still.
+   */
   isIdleAt(nowUs: number): boolean {
     if (this.#state === undefined) return true
     return nowUs >= this.#state.atUs && this.#used(nowUs).permits === 0n
@@ -166,7 +183,10 @@ export class WindowOracle {
     return outcome
   }
 
-  /** `ofUs`: when the cost was taken; -1 if that is not known. Tells whether anything was given back. */
+  /**
+   * `ofUs`: when the cost was taken; -1 if that is not known. Tells whether anything was given
+   * back.
+   */
   give(nowUs: number, cost: number, ofUs: number): boolean {
     this.touch(nowUs)
     const state = this.#state
@@ -270,7 +290,10 @@ export class WindowOracle {
     this.#state = { atUs, numbers, admissions: [...kept, admission], running: this.#running(before, atUs) }
   }
 
-  /** The window that is running once an admission is made: the one that was, if it held anything, for as long as the caller's lasts at least. */
+  /**
+   * The window that is running once an admission is made: the one that was, if it held anything,
+   * for as long as the caller's lasts at least.
+   */
   #running(before: readonly Admission[], atUs: number): Span {
     if (this.#kind !== 'fixedWindow') return NO_SPAN
     const { anchor, lengthUs } = this.#numbers
@@ -309,7 +332,10 @@ function inOrder(admissions: Admission[]): Admission[] {
   return admissions.sort((a, b) => a.atUs - b.atUs)
 }
 
-/** With so many more on the first admission of a time or a later one, or on the latest, which is of that time then. */
+/**
+ * With so many more on the first admission of a time or a later one, or on the latest, which is of
+ * that time then.
+ */
 function withDebt(admissions: readonly Admission[], timeUs: number, cost: number): Admission[] {
   const at = admissions.findIndex(({ atUs }) => atUs >= timeUs)
   const k = at < 0 ? admissions.length - 1 : at
@@ -343,7 +369,8 @@ const slidingWindow: Definition = {
     const slot = slotOf(numbers, atUs)
     const slots = BigInt(numbers.slots)
     const parts = BigInt(numbers.lengthUs)
-    // In parts of a slot: how much of the present slot is still to come. So much of the oldest is still in the window.
+    // In parts of a slot: how much of the present slot is still to come. So much of the oldest is
+    // still in the window.
     const notLeft = (slot + 1n) * parts - BigInt(atUs) * slots
     let permits = 0n
     for (const admission of admissions) {

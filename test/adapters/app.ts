@@ -1,6 +1,7 @@
 /**
- * The application that every adapter serves, and what the tests ask of it. Runs as it is in Node, Bun and Deno, so it imports nothing but the
- * library. Its clock stands still until it is told to move.
+ * The application that every adapter serves, and what the tests ask of it. Runs as it is in Node,
+ * Bun and Deno, so it imports nothing but the library. Its clock stands still until it is told to
+ * move.
  */
 
 import type { Limiter } from '../../src/limiter/limiter.ts'
@@ -101,8 +102,9 @@ export class App {
   }
 
   /**
-   * The handler behind the limits: answers with the status it is asked for, and what it was told of the decision. If it is asked to hold the
-   * request, it does so until the client has left; if it is asked to linger, until it is told to end, whether the client has left or not. It settles the
+   * The handler behind the limits: answers with the status it is asked for, and what it was told of
+   * the decision. If it is asked to hold the request, it does so until the client has left; if it
+   * is asked to linger, until it is told to end, whether the client has left or not. It settles the
    * decision if it is asked to.
    */
   async handle(
@@ -120,7 +122,10 @@ export class App {
     return { status: Number(header('x-status') ?? 200), body: JSON.stringify({ allowed, remaining, policy }) }
   }
 
-  /** Answers on Node's response itself: one piece now, the rest when it is told to end. The framework has nothing to send. */
+  /**
+   * Answers on Node's response itself: one piece now, the rest when it is told to end. The
+   * framework has nothing to send.
+   */
   #stream(response: Streaming): Promise<never> {
     response.writeHead(200)
     response.write('piece')
@@ -128,7 +133,10 @@ export class App {
     return new Promise(() => undefined)
   }
 
-  /** What the tests ask from outside; also over the wire, where the application runs in another process. */
+  /**
+   * What the tests ask from outside; also over the wire, where the application runs in another
+   * process.
+   */
   do(command: string, argument: string): unknown {
     if (command === 'advance') return this.clock.advanceMs(Number(argument))
     if (command === 'waiting') return this.limiter.waiting()

@@ -1,4 +1,6 @@
-/** The cases that every adapter must pass, over a real socket: one list, run against each framework. */
+/**
+ * The cases that every adapter must pass, over a real socket: one list, run against each framework.
+ */
 import { type ClientRequest, request as httpRequest } from 'node:http'
 import { expect } from 'vitest'
 import type { Served } from './frameworks.ts'

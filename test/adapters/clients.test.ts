@@ -1,6 +1,7 @@
 /**
- * Clients that people use, in front of a server of ours: told when to come back, they come back then. A client that came earlier would be
- * refused a second time, so what is counted is refusals, not time.
+ * Clients that people use, in front of a server of ours: told when to come back, they come back
+ * then. A client that came earlier would be refused a second time, so what is counted is refusals,
+ * not time.
  */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,6 +1,6 @@
 /**
- * Serves the application through the fetch adapter, in Bun or in Deno, and takes commands on a second port. Started by remote.ts; prints its
- * two ports as JSON.
+ * Serves the application through the fetch adapter, in Bun or in Deno, and takes commands on a
+ * second port. Started by remote.ts; prints its two ports as JSON.
  */
 import { rateLimit, rateLimitOf } from '../../src/adapters/fetch.ts'
 import { App } from './app.ts'

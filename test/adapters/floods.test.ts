@@ -1,6 +1,7 @@
 /**
- * Floods over real sockets against a server with a small heap: the middleware holds a bounded number of bytes for them, and serves others meanwhile.
- * The server is the built one, in a process of its own, so that its heap is only its own.
+ * Floods over real sockets against a server with a small heap: the middleware holds a bounded
+ * number of bytes for them, and serves others meanwhile. The server is the built one, in a process
+ * of its own, so that its heap is only its own.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -52,7 +53,10 @@ async function started(limits: string, gate: string): Promise<{ readonly port: n
   return { port, figures: async () => (await fetch(`http://127.0.0.1:${port}/figures`)).json() as Promise<Figures> }
 }
 
-/** The figures as soon as no further request has reached the gate between two looks, many times in a row. */
+/**
+ * The figures as soon as no further request has reached the gate between two looks, many times in a
+ * row.
+ */
 async function whenQuiet(figures: () => Promise<Figures>): Promise<Figures> {
   let last = await figures()
   for (let same = 0; same < 20; ) {
@@ -64,7 +68,8 @@ async function whenQuiet(figures: () => Promise<Figures>): Promise<Figures> {
 }
 
 test('requests that are pipelined while the first of them waits take a few places, and the rest are refused', async () => {
-  // One an hour: of those who wait an hour and a half two can have their turn at most, and ten may wait at most.
+  // One an hour: of those who wait an hour and a half two can have their turn at most, and ten may
+  // wait at most.
   const { port, figures } = await started(
     "fixedWindow({ limit: 1, window: '1h', anchor: 'first' })",
     "key: (r) => r.headers['x-client'] ?? 'k', maxWaitMs: 5_400_000",
@@ -75,7 +80,8 @@ test('requests that are pipelined while the first of them waits take a few place
   await once(socket, 'data')
   const { waiting, heapMb } = await whenQuiet(figures)
   expect(waiting).toBeLessThanOrEqual(10)
-  // Node hands over what it has read in one go, 64 KiB: here 2,400 requests of 12 KB. All of them would be 600 MB.
+  // Node hands over what it has read in one go, 64 KiB: here 2,400 requests of 12 KB. All of them
+  // would be 600 MB.
   expect(heapMb - before.heapMb).toBeLessThan(60)
   const other = await fetch(`http://127.0.0.1:${port}/`, { headers: { 'x-client': 'other' } })
   expect([other.status, await other.text()]).toEqual([200, 'let in'])

@@ -1,4 +1,7 @@
-/** The frameworks, each serving the application behind its adapter on a real socket. A new one is tested by being listed. */
+/**
+ * The frameworks, each serving the application behind its adapter on a real socket. A new one is
+ * tested by being listed.
+ */
 import 'reflect-metadata'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server, type Http2Server } from 'node:http2'
@@ -149,7 +152,10 @@ function serveKoa(setup: SetupName, protocol: Protocol): Promise<Served> {
   return listening(app, (MAKERS[protocol] as typeof createServer)(server.callback() as never))
 }
 
-/** The parameters of a decorated method, which TypeScript would write down if it compiled with decorators. */
+/**
+ * The parameters of a decorated method, which TypeScript would write down if it compiled with
+ * decorators.
+ */
 function serveNest(platform: 'express' | 'fastify'): (setup: SetupName) => Promise<Served> {
   return async (setup) => {
     const app = new App(setup, headerOfNode)

@@ -3,7 +3,10 @@ import { expect } from 'vitest'
 import { begun, type Case, firstPiece, get, until } from './cases.ts'
 import type { Served } from './frameworks.ts'
 
-/** These hand out the promise of the handler before the response has ended, so a handler keeps its place though its client has left. */
+/**
+ * These hand out the promise of the handler before the response has ended, so a handler keeps its
+ * place though its client has left.
+ */
 const KNOW_HANDLERS = ['node:http', 'Hono on Node', 'Koa 3']
 /** These tell that a client has left only when the handler is done. */
 const TELL_LATE = ['fetch under Bun', 'fetch under Deno']

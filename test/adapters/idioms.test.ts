@@ -1,4 +1,7 @@
-/** Features of single frameworks: scopes and routes of Fastify, decorators of Nest, Hono where there is no Node, responses that may not be changed. */
+/**
+ * Features of single frameworks: scopes and routes of Fastify, decorators of Nest, Hono where there
+ * is no Node, responses that may not be changed.
+ */
 import 'reflect-metadata'
 import { createServer, type Server } from 'node:http'
 import {
@@ -56,7 +59,8 @@ describe('Fastify', () => {
     const app = fastify()
     await app.register(forFastify.rateLimit({ limiter: burst(1) }))
     app.get('/', { config: said === undefined ? {} : { rateLimit: said } }, () => 'found')
-    // Plain JavaScript may give its handler a config, but Fastify knows of none, and it is no route.
+    // Plain JavaScript may give its handler a config, but Fastify knows of none, and it is no
+    // route.
     const options: object = { config: { rateLimit: false } }
     app.setNotFoundHandler(options, (_request, reply) => reply.code(404).send())
     expect(await statuses(app, '/nothing', '/nothing')).toEqual([404, 429])

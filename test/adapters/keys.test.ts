@@ -1,6 +1,7 @@
 /**
- * The keys that the guide shows, attacked by what a client may choose: the case of letters, slashes, queries, lengths, methods, and when it leaves.
- * Over real sockets, because servers and frameworks rewrite paths.
+ * The keys that the guide shows, attacked by what a client may choose: the case of letters,
+ * slashes, queries, lengths, methods, and when it leaves. Over real sockets, because servers and
+ * frameworks rewrite paths.
  */
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'

@@ -1,4 +1,7 @@
-/** Nest alone: the order of guards, decorators with numbers, and what is found out when an application starts. */
+/**
+ * Nest alone: the order of guards, decorators with numbers, and what is found out when an
+ * application starts.
+ */
 import 'reflect-metadata'
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,7 @@
-/** A memory of its own in each of several processes is warned about, once: in real workers of a cluster, and by the variables that others set. */
+/**
+ * A memory of its own in each of several processes is warned about, once: in real workers of a
+ * cluster, and by the variables that others set.
+ */
 import { fork } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +15,10 @@ const program = join(folder, 'program.mjs')
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Makes two middlewares, and prints the codes of its warnings. With `workers` it does so in that many workers of a cluster. */
+/**
+ * Makes two middlewares, and prints the codes of its warnings. With `workers` it does so in that
+ * many workers of a cluster.
+ */
 writeFileSync(
   program,
   `

@@ -1,4 +1,7 @@
-/** When a `Response` has been sent, by the adapters that are given one: whole, cut off, left, and without a body. */
+/**
+ * When a `Response` has been sent, by the adapters that are given one: whole, cut off, left, and
+ * without a body.
+ */
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
 import * as forFetch from '../../src/adapters/fetch.ts'

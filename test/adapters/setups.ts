@@ -35,7 +35,10 @@ const holding = () => ({ status: 503, settle: () => undefined })
 
 const THREE = gcra({ rate: '1/s', burst: 3 })
 
-/** A store of another author that does not answer: it keeps to the contract, which allows for failing. */
+/**
+ * A store of another author that does not answer: it keeps to the contract, which allows for
+ * failing.
+ */
 const brokenStore = asyncStore({ shared: true, apply: () => Promise.reject(new Error('the store is down')) })
 
 const SETUPS_BY_NAME = {

@@ -1,4 +1,6 @@
-/** The scripts that the Redis bench holds Sluice against: they limit, and what they write expires. */
+/**
+ * The scripts that the Redis bench holds Sluice against: they limit, and what they write expires.
+ */
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -68,7 +68,8 @@ test('people get lines', async () => {
   await createLimiter(gcra({ rate: '5/h', burst: 5 }), { name: 'api', store: redisStore(redis, { prefix }) }).consume('user:42', 2)
   const { stdout } = await inspect(`${prefix}:api:{user:42}`, '--url', url())
   expect(stdout).toContain('gcra: up to 5 at once, all of which come back within 1 h')
-  // In use for 24 minutes, of which some are over; as long as Redis keeps it, which is a little longer.
+  // In use for 24 minutes, of which some are over; as long as Redis keeps it, which is a little
+  // longer.
   expect(stdout).toMatch(/^ {2}3 of 5 left now; all of them in 2[234] min( \d+ s)? without another call$/m)
   expect(stdout).toMatch(/^ {2}Redis forgets it in \d+ min( \d+ s)?$/m)
 })

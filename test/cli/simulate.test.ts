@@ -82,7 +82,8 @@ describe('the picture', () => {
       '  fixedWindow    ·········██···················  20 admitted',
       '                 ······························  0 refused',
     ])
-    // A mark stands where its time is: the bursts on both sides of a full second are on both sides of it.
+    // A mark stands where its time is: the bursts on both sides of a full second are on both sides
+    // of it.
     expect(lines.filter((line) => line === '                 |0        |1 s      |2 s')).toHaveLength(2)
     expect(lines.filter((line) => line.includes('Each column is 100 ms: · no call, ▁ to █ up to 10 calls.'))).toHaveLength(2)
     expect(lines.filter((line) => line.includes('never more than ten in any second'))).toHaveLength(1)

@@ -1,4 +1,7 @@
-/** A fetch that keeps its pace and does as it is told, on a clock that stands still until it is moved. */
+/**
+ * A fetch that keeps its pace and does as it is told, on a clock that stands still until it is
+ * moved.
+ */
 import { describe, expect, test } from 'vitest'
 import { limitedFetch } from '../../src/client/index.ts'
 import { gcra, type SluiceError } from '../../src/index.ts'
@@ -68,7 +71,8 @@ describe('limitedFetch', () => {
     let calls = 0
     const fetch = (_url: string) => {
       calls += 1
-      // The first makes the host careful: then one call goes ahead, and the others wait for what becomes of it.
+      // The first makes the host careful: then one call goes ahead, and the others wait for what
+      // becomes of it.
       if (calls === 1) return Promise.resolve(new Response(null, { status: 429, headers: { 'retry-after': '1' } }))
       return calls === 2 ? failing() : Promise.resolve(new Response('ok'))
     }

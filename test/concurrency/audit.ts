@@ -1,4 +1,7 @@
-/** Looks into shared memory while no thread is in the middle of a step: every record must be in exactly one place. */
+/**
+ * Looks into shared memory while no thread is in the middle of a step: every record must be in
+ * exactly one place.
+ */
 import { NEXT, SCOPE_AND_TAG, type SharedHandle, SharedMemory, SPARES } from '../../src/stores/shared-memory/layout.ts'
 
 /** As in layout.ts. */
@@ -14,7 +17,10 @@ export interface Audit {
   readonly longestChain: number
 }
 
-/** `ofTaken`: whether cells that are taken are looked into too. A dead thread's may list records that are in a chain by now. */
+/**
+ * `ofTaken`: whether cells that are taken are looked into too. A dead thread's may list records
+ * that are in a chain by now.
+ */
 export function audit(handle: SharedHandle, { ofTaken = false } = {}): Audit {
   const memory = new SharedMemory(handle)
   const { ints } = memory
@@ -47,7 +53,8 @@ export function audit(handle: SharedHandle, { ofTaken = false } = {}): Audit {
     for (let k = 0; k < (ints[at + HELD] as number); k++) found(ints[at + POCKET_AT + k] as number, `cell ${cell}`)
   }
   const missing = memory.recordCount - places.size
-  // A dead thread's records are found again when its cell is taken over. It has 13 of its own at most.
+  // A dead thread's records are found again when its cell is taken over. It has 13 of its own at
+  // most.
   if (missing > takenCells * (SPARES + 1)) faults.push(`${missing} records are nowhere`)
   if (takenCells === 0 && missing !== 0) faults.push(`${missing} records are nowhere, though no thread has any`)
   return { faults, keys, takenCells, longestChain }

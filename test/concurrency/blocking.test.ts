@@ -20,7 +20,10 @@ import { Crew, gate } from './crew.ts'
 
 afterEach(() => vi.unstubAllGlobals())
 
-/** A clock that moves only while a thread is blocked: `Atomics.wait` moves it, and wakes a microsecond early every other time. */
+/**
+ * A clock that moves only while a thread is blocked: `Atomics.wait` moves it, and wakes a
+ * microsecond early every other time.
+ */
 function blockingClock() {
   const clock = { us: 1_700_000_000_000_000, blockedUs: 0, waits: 0, nowUs: () => clock.us, setTimer: () => () => undefined }
   const wait = (_: Int32Array, __: number, expected: number, ms = Number.POSITIVE_INFINITY) => {

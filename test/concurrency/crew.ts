@@ -1,4 +1,7 @@
-/** Threads that are started once and then do one job after the other. They run the built package: worker threads cannot load TypeScript. */
+/**
+ * Threads that are started once and then do one job after the other. They run the built package:
+ * worker threads cannot load TypeScript.
+ */
 import { Worker } from 'node:worker_threads'
 
 export class Crew {

@@ -1,4 +1,5 @@
-// One thread of a crew. It does one job after the other, each on its own shared store, starting together with the rest of the crew.
+// One thread of a crew. It does one job after the other, each on its own shared store, starting
+// together with the rest of the crew.
 import { parentPort, workerData } from 'node:worker_threads'
 import { limitFrom } from '../../dist/config/index.js'
 import { acquireSync, createLimiter, systemClock } from '../../dist/index.js'
@@ -51,7 +52,10 @@ function race({ handle, gate, threads, keys, calls, ...order }) {
   return { admitted, collisions: store.collisions }
 }
 
-/** Short histories, one key each: what was called and answered, and between which ticks of a common counter. */
+/**
+ * Short histories, one key each: what was called and answered, and between which ticks of a common
+ * counter.
+ */
 function history({ handle, gate, ticks, threads, rounds, plan, ...order }) {
   const store = sharedStore(handle)
   const limiter = limiterOn(store, order)
@@ -81,7 +85,10 @@ function queue({ handle, gate, threads, limits, turns }) {
   })
 }
 
-/** Takes as fast as it can, for so long or until it is stopped. Tells when it was admitted, in microseconds. */
+/**
+ * Takes as fast as it can, for so long or until it is stopped. Tells when it was admitted, in
+ * microseconds.
+ */
 function admitted({ handle, gate, threads, limits, forMs, stop, stopAt }) {
   const limiter = createLimiter(limitsOf(limits), { name: 'crew', store: sharedStore(handle), maxAheadMs: 0 })
   const stops = new Int32Array(stop ?? new SharedArrayBuffer(4))
@@ -110,7 +117,10 @@ function refunded({ handle, gate, threads, limits, calls }) {
   return taken
 }
 
-/** Takes an estimate, settles it by more or less, and charges one, again and again. Tells how much was used. */
+/**
+ * Takes an estimate, settles it by more or less, and charges one, again and again. Tells how much
+ * was used.
+ */
 function settled({ handle, gate, threads, calls, ...order }) {
   const store = sharedStore(handle)
   const limiter = limiterOn(store, order)

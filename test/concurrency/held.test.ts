@@ -1,4 +1,7 @@
-/** Threads that are terminated while they hold places: what they held is free at once, and nobody else's is. */
+/**
+ * Threads that are terminated while they hold places: what they held is free at once, and nobody
+ * else's is.
+ */
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/clock/clock.ts'
@@ -146,7 +149,10 @@ test('a chain that another thread writes anew while it is looked at is looked at
   const memory = new SharedMemory(store.handle)
   const { chain } = new SharedTable(memory, new Journals(memory, 1_000_000))
   let isTorn = false
-  /** Reads the head before a step of another thread, and the records after it, once: the records are free by then. */
+  /**
+   * Reads the head before a step of another thread, and the records after it, once: the records are
+   * free by then.
+   */
   const look = (headAt: number) => {
     chain.look(headAt)
     if (isTorn || chain.seen.length === 0) return

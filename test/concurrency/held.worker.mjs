@@ -1,5 +1,5 @@
-// A thread that will be terminated while it holds places. `churn`: it takes and releases as fast as it can. `wait`: it stands in line. `keep`: it takes
-// what it is told to and does nothing more.
+// A thread that will be terminated while it holds places. `churn`: it takes and releases as fast as
+// it can. `wait`: it stands in line. `keep`: it takes what it is told to and does nothing more.
 import { parentPort, workerData } from 'node:worker_threads'
 import { limitsFrom } from '../../dist/config/index.js'
 import { createLimiter } from '../../dist/index.js'

@@ -1,7 +1,8 @@
 /**
- * Linearizability of real histories: several threads call one limiter on one key, with everything that a caller sees written down, and between which
- * ticks of a common counter each call lay. There must be an order of the calls that respects the ticks and in which one after the other
- * gives the same answers.
+ * Linearizability of real histories: several threads call one limiter on one key, with everything
+ * that a caller sees written down, and between which ticks of a common counter each call lay. There
+ * must be an order of the calls that respects the ticks and in which one after the other gives the
+ * same answers.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { limitFrom } from '../../src/config/index.ts'
@@ -12,7 +13,10 @@ import { Crew, gate } from './crew.ts'
 const THREADS = 2
 const CALLS = 8
 const ROUNDS = 100
-/** On a busy machine threads may happen to run one after the other: batches are run until some calls lay side by side. */
+/**
+ * On a busy machine threads may happen to run one after the other: batches are run until some calls
+ * lay side by side.
+ */
 const MOST_BATCHES = 30
 const CAPACITY = 7
 
@@ -24,7 +28,10 @@ interface Call {
   readonly answer: { readonly allowed: boolean; readonly remaining: number } | undefined
 }
 
-/** What each algorithm is while the clock stands still: so many used, of so many. Tells what is used afterwards, or -1 if that is not the answer. */
+/**
+ * What each algorithm is while the clock stands still: so many used, of so many. Tells what is used
+ * afterwards, or -1 if that is not the answer.
+ */
 function after(used: number, { verb, cost, answer }: Call): number {
   if (verb === 'reset') return 0
   if (verb === 'refund') return Math.max(0, used - cost)

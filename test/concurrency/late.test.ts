@@ -1,4 +1,7 @@
-/** A call that is held up in the middle gives nothing back of what others used meanwhile: one limit is never exceeded, however late a thread is. */
+/**
+ * A call that is held up in the middle gives nothing back of what others used meanwhile: one limit
+ * is never exceeded, however late a thread is.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -20,7 +23,10 @@ const THREE: Readonly<Record<string, Limit>> = {
   slidingLog: slidingLog({ limit: 3, window: '1s' }),
 }
 
-/** Two limiters on one handle, as of two threads. While the second reads its clock, it can be held up: `whileReading` is called then, once. */
+/**
+ * Two limiters on one handle, as of two threads. While the second reads its clock, it can be held
+ * up: `whileReading` is called then, once.
+ */
 function twoThreads(limits: Limit | Readonly<Record<string, Limit>>) {
   const store = sharedStore({ maxKeys: 10, limits })
   const time = { nowUs: START_US, readings: 0, whileReading: () => {} }
@@ -58,7 +64,8 @@ describe.each([...Object.entries(THREE), ['all at once', THREE] as const])(
           time.nowUs += 1.5 * SECOND_US
           admitted = takeAll()
         }
-        // What was given back is not to be had for nothing either: of a time when nothing was taken there is nothing to give back.
+        // What was given back is not to be had for nothing either: of a time when nothing was taken
+        // there is nothing to give back.
         if (verb === 'refund') late.refund('k', 1, { atMs: START_US / 1000 - 10_000 })
         else late[verb]('k')
         expect(admitted + takeAll()).toBe(3)
@@ -95,7 +102,10 @@ describe.each([...Object.entries(THREE), ['all at once', THREE] as const])(
   },
 )
 
-/** A limit, and the times at which it was taken, in whole microseconds and in order: the first that should not have been, or -1. */
+/**
+ * A limit, and the times at which it was taken, in whole microseconds and in order: the first that
+ * should not have been, or -1.
+ */
 type Judge = (timesUs: readonly number[]) => number
 
 /** One permit every `intervalUs`, and `capacity` at once. */
@@ -187,7 +197,10 @@ describe.skipIf(process.platform === 'win32')('a process that is stopped for lon
     }
   })
 
-  /** So many a second. A permit may be no whole number of microseconds: the times are multiplied instead. */
+  /**
+   * So many a second. A permit may be no whole number of microseconds: the times are multiplied
+   * instead.
+   */
   function pacedBy(permits: number, capacity: number): Judge {
     const judge = paced(SECOND_US, capacity)
     return (timesUs) => judge(timesUs.map((timeUs) => timeUs * permits))

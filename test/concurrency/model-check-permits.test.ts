@@ -1,7 +1,9 @@
 /**
- * All interleavings of a few threads on places that are held until they are released, at each operation of `Atomics`: take, give back, renew and stand in
- * line. Every answer, and the state afterwards, must be what some order of the whole steps gives on the memory store. And of a
- * thread that ends anywhere and is told of: nothing is left of what it held, and all that others hold is there.
+ * All interleavings of a few threads on places that are held until they are released, at each
+ * operation of `Atomics`: take, give back, renew and stand in line. Every answer, and the state
+ * afterwards, must be what some order of the whole steps gives on the memory store. And of a thread
+ * that ends anywhere and is told of: nothing is left of what it held, and all that others hold is
+ * there.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Op } from '../../src/algorithms/decide.ts'
@@ -131,7 +133,10 @@ function storeWith(limit: Limit, { before, threads }: Setting, maxKeys = 2) {
   return { handle: store.handle, world: { buffer: store.handle.buffer, constant: constantIn(memory, limit), siteOf } }
 }
 
-/** The catalog, and the room for entries and holders beyond the first few in each record. Without these it would take minutes. */
+/**
+ * The catalog, and the room for entries and holders beyond the first few in each record. Without
+ * these it would take minutes.
+ */
 function constantIn(memory: SharedMemory, limit: Limit): World['constant'] {
   const [{ rule }] = compiled(limit) as [Scope['limits'][number]]
   const behindStates = rule.figures.length + rule.words
@@ -243,7 +248,10 @@ describe('a thread that has ended anywhere holds nothing, and the others hold al
     return { run: () => as(WATCHING, tell) }
   }
 
-  /** The ends of orders in which the first thread does so many of its steps, and then gives back each of the tokens that it has. */
+  /**
+   * The ends of orders in which the first thread does so many of its steps, and then gives back
+   * each of the tokens that it has.
+   */
   function endsWithout(limit: Limit, { before, threads }: Setting, keys: readonly string[], done: number): string[] {
     const [dying, working] = threads as [readonly Call[], readonly Call[]]
     const isInOrder = (order: readonly number[]) => order.indexOf(1) >= done

@@ -1,5 +1,7 @@
 /**
- * All interleavings of a few threads on the module as it is shipped, at each operation of `Atomics`. The answers of the threads and the state afterwards must equal those of the whole calls in some order, one after the other, on the memory store.
+ * All interleavings of a few threads on the module as it is shipped, at each operation of
+ * `Atomics`. The answers of the threads and the state afterwards must equal those of the whole
+ * calls in some order, one after the other, on the memory store.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Limit } from '../../src/algorithms/algorithm.ts'
@@ -26,12 +28,18 @@ const SECOND_US = 1_000_000
 const START_US = 1_700_000_000 * SECOND_US
 /** Where the memory's own field for it lies. */
 const RECLAIM_AFTER_MS = 9
-/** A word of the header that nobody uses: by how many seconds the clock of all threads is ahead of their calls. */
+/**
+ * A word of the header that nobody uses: by how many seconds the clock of all threads is ahead of
+ * their calls.
+ */
 const AHEAD_S = 60
 
 type Limits = Limit | Readonly<Record<string, Limit>>
 
-/** One call of a thread: a verb, a key, a cost and the time that the thread's clock shows. `tick`: so many seconds pass, for all threads. */
+/**
+ * One call of a thread: a verb, a key, a cost and the time that the thread's clock shows. `tick`:
+ * so many seconds pass, for all threads.
+ */
 interface Call {
   readonly verb: 'take' | 'reset' | 'refund' | 'tick'
   readonly key: string
@@ -51,7 +59,10 @@ interface Setting {
   readonly threads: readonly (readonly Call[])[]
   readonly stoppable?: number
   readonly brokenSite?: string
-  /** The last free record may be on its way in one thread while another is told that there is none: then only what is held is checked. */
+  /**
+   * The last free record may be on its way in one thread while another is told that there is none:
+   * then only what is held is checked.
+   */
   readonly mayBeFull?: boolean
 }
 
@@ -69,7 +80,10 @@ afterAll(() => {
   vi.unstubAllGlobals()
 })
 
-/** `time`: where it is noted by how much the clock is ahead, if it moves while the threads are at work. Reading it is an operation like others. */
+/**
+ * `time`: where it is noted by how much the clock is ahead, if it moves while the threads are at
+ * work. Reading it is an operation like others.
+ */
 function callsOn(limits: Limits, store: SyncStore, time?: Int32Array): (call: Call) => unknown {
   const aheadUs = () => (time === undefined ? 0 : Atomics.load(time, AHEAD_S) * SECOND_US)
   const clock = { atUs: 0, nowUs: () => clock.atUs + aheadUs(), setTimer: () => () => undefined }
@@ -93,7 +107,10 @@ function leftIn(limits: Limits, store: SyncStore, keys: readonly string[], atUs:
   })
 }
 
-/** All orders of whole calls: what they answer and leave. A thread that was stopped has done some first part of its calls, and answers nothing. */
+/**
+ * All orders of whole calls: what they answer and leave. A thread that was stopped has done some
+ * first part of its calls, and answers nothing.
+ */
 function sequentialEnds(
   { limits, maxKeys = 1, before = [], threads }: Setting,
   isStopped: readonly boolean[],
@@ -425,7 +442,10 @@ describe('a dead thread is taken over while another works on the same chain', ()
     expect(pairs).toBeGreaterThan(9)
   })
 
-  /** The cell of the thread that died: the second, because the store that made the memory has the first. */
+  /**
+   * The cell of the thread that died: the second, because the store that made the memory has the
+   * first.
+   */
   function takeOverFirst(handle: SharedHandle, cell = 1): void {
     const memory = new SharedMemory(handle)
     // For this thread alone, and between two operations.

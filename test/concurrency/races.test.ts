@@ -1,4 +1,7 @@
-/** Real threads that race while the clock stands still, so that what they may be admitted is exactly known. */
+/**
+ * Real threads that race while the clock stands still, so that what they may be admitted is exactly
+ * known.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { limitFrom } from '../../src/config/index.ts'
 import * as sluice from '../../src/index.ts'
@@ -28,7 +31,10 @@ const LIMITS: Readonly<Record<string, (capacity: number) => MadeLimits>> = {
 /** A log has room for its limit in every record: a large one would only measure copying. */
 const callsFor = (name: string) => (name === 'slidingLog' ? 2_000 : 16_000)
 
-/** On a busy machine threads may happen to run one after the other: races are run until some have collided. */
+/**
+ * On a busy machine threads may happen to run one after the other: races are run until some have
+ * collided.
+ */
 const MOST_RACES = 30
 
 function limitsOf(made: MadeLimits): sluice.Limits {
@@ -82,7 +88,8 @@ describe.each(Object.keys(LIMITS))('%s', (name) => {
       const limits = limitsOf(made)
       let [collisions, races] = [0, 0]
       for (; races < MOST_RACES && collisions === 0; races++) {
-        // With room to spare: the last free records may be on their way in other threads when a new key comes.
+        // With room to spare: the last free records may be on their way in other threads when a new
+        // key comes.
         const store = sharedStore({ maxKeys: 2 * keys + threads, maxThreads: 8, limits })
         const order = { handle: store.handle, gate: gate(), limits: made, nowUs: NOW_US, keys, calls }
         const results = await crew.work<Result>(threads, 'race', order)
@@ -110,7 +117,8 @@ describe.each(Object.keys(LIMITS))('%s', (name) => {
       const results = await crew.work<Settled>(4, 'settled', order)
       const left = leftIn(store, limits, 1)
       const exact = capacity - results.reduce((total, { used }) => total + used, 0)
-      // A level whose permits take no whole microseconds may keep one of them where others came after a charge: not a permit, and never the other way.
+      // A level whose permits take no whole microseconds may keep one of them where others came
+      // after a charge: not a permit, and never the other way.
       expect([exact, isPaced(name) ? exact - 1 : exact]).toContain(left)
       expect(audit(store.handle)).toMatchObject({ faults: [], keys: 1, takenCells: 0 })
       collisions += results.reduce((total, result) => total + result.collisions, 0)

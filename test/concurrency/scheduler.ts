@@ -1,12 +1,14 @@
 /**
- * Every interleaving of a few threads. The code under test runs as it is; only the global `Atomics` is replaced, by one that lets another
- * thread go on at each operation.
+ * Every interleaving of a few threads. The code under test runs as it is; only the global `Atomics`
+ * is replaced, by one that lets another thread go on at each operation.
  *
- * A thread is a plain function and cannot stop in the middle. So it is run again from its start each time: the operations that it has done
- * before are answered from its log, and the shared bytes are put back to what they were then, for the plain reads and writes behind each; one
- * more operation is done on the bytes as they are now, and at the next it is thrown out. What it holds privately is made anew with it, and is the
- * same again. A state of the world is the shared bytes and all logs; states that were seen before are not explored twice, but the schedules
- * that lead through them are counted.
+ * A thread is a plain function and cannot stop in the middle. So it is run again from its start
+ * each time: the operations that it has done before are answered from its log, and the shared bytes
+ * are put back to what they were then, for the plain reads and writes behind each; one more
+ * operation is done on the bytes as they are now, and at the next it is thrown out. What it holds
+ * privately is made anew with it, and is the same again. A state of the world is the shared bytes
+ * and all logs; states that were seen before are not explored twice, but the schedules that lead
+ * through them are counted.
  */
 export interface Thread {
   /** Runs one thread's work on the shared memory and returns what it saw. */
@@ -20,7 +22,10 @@ export interface World {
   /** Bytes that do not change, from and to: they are left out of everything, to be faster. */
   readonly constant: readonly (readonly [from: number, to: number])[]
   readonly threads: readonly Thread[]
-  /** Called in every end: what each thread returned, or undefined for one that was stopped. Throws if something is wrong. */
+  /**
+   * Called in every end: what each thread returned, or undefined for one that was stopped. Throws
+   * if something is wrong.
+   */
   check(results: readonly unknown[]): void
   /** Where an operation belongs, for the count of collisions: by the index in 32-bit words. */
   siteOf(index: number): string
@@ -85,7 +90,9 @@ interface Log {
   readonly isDone: boolean
 }
 
-/** 64 bits: among a million states two are taken for one with a probability of one in 40 million. */
+/**
+ * 64 bits: among a million states two are taken for one with a probability of one in 40 million.
+ */
 type Digest = readonly [number, number]
 
 const EMPTY: Digest = [0x9e3779b9, 0x85ebca6b]
@@ -93,8 +100,9 @@ const NEW: Log = { answers: [], after: [], digest: EMPTY, result: undefined, isD
 const REAL = globalThis.Atomics
 
 /**
- * Runs one thread alone for so many operations and leaves it there, as one that was terminated: right before its next operation or, `abruptly`, right
- * behind its last, before any plain write that follows. Tells whether it came to its end before.
+ * Runs one thread alone for so many operations and leaves it there, as one that was terminated:
+ * right before its next operation or, `abruptly`, right behind its last, before any plain write
+ * that follows. Tells whether it came to its end before.
  */
 export function runFor(world: World, thread: Thread, operations: number, { abruptly = false } = {}): boolean {
   const bytes = new Changing(world)
@@ -105,8 +113,9 @@ export function runFor(world: World, thread: Thread, operations: number, { abrup
 }
 
 /**
- * `brokenSite`: swaps there do not compare, to see that this is noticed. `stoppable`: the thread that may be stopped for ever at any point, right before
- * its next operation or right behind its last; what the others do then is explored too.
+ * `brokenSite`: swaps there do not compare, to see that this is noticed. `stoppable`: the thread
+ * that may be stopped for ever at any point, right before its next operation or right behind its
+ * last; what the others do then is explored too.
  */
 export function explore(world: World, { stoppable = -1, brokenSite = '' } = {}): Explored {
   const bytes = new Changing(world)

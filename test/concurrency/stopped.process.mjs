@@ -1,4 +1,5 @@
-// A process with threads that take from one key, as fast as they can, until it is asked for the times at which they were admitted.
+// A process with threads that take from one key, as fast as they can, until it is asked for the
+// times at which they were admitted.
 import { Worker } from 'node:worker_threads'
 import { limitFrom } from '../../dist/config/index.js'
 import { sharedStore } from '../../dist/stores/shared-memory/index.js'

@@ -1,4 +1,5 @@
-// The storms as a command, and their report: `node test/concurrency/storm.mjs`, after `npm run build`. Ends with 1 if anything is not as promised.
+// The storms as a command, and their report: `node test/concurrency/storm.mjs`, after
+// `npm run build`. Ends with 1 if anything is not as promised.
 //   --victims <n>   how many threads are terminated in each; 1000 unless told
 //   --report <path> where the report goes; proof/STORM.md unless told
 import { writeFileSync } from 'node:fs'

@@ -1,9 +1,11 @@
 /**
- * A storm: real threads that are terminated one after the other, many of them in the middle of a step, on one shared store. Afterwards it is known how many
- * calls failed, and whether any did that must not: a call may fail only while dead threads hold more places than the store has to spare.
+ * A storm: real threads that are terminated one after the other, many of them in the middle of a
+ * step, on one shared store. Afterwards it is known how many calls failed, and whether any did that
+ * must not: a call may fail only while dead threads hold more places than the store has to spare.
  *
- * Starting a thread is what bounds the pace. It takes 45 ms of a processor before the first line of a thread's own code runs, and twice that until 60 modules
- * are loaded. So a victim is one file, and it makes only a few calls before it may be terminated.
+ * Starting a thread is what bounds the pace. It takes 45 ms of a processor before the first line of
+ * a thread's own code runs, and twice that until 60 modules are loaded. So a victim is one file,
+ * and it makes only a few calls before it may be terminated.
  */
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
@@ -20,7 +22,10 @@ export interface Storm {
   readonly victims: number
   /** Whether the store is told of the end of each by `store.watch`. */
   readonly isWatched: boolean
-  /** The places of the store. `AT_WORK` of them are for the threads at work, and the rest is to spare for the dead. */
+  /**
+   * The places of the store. `AT_WORK` of them are for the threads at work, and the rest is to
+   * spare for the dead.
+   */
   readonly maxThreads: number
   readonly reclaimAfterMs: number
 }
@@ -28,7 +33,10 @@ export interface Storm {
 export interface StormResult extends Storm {
   /** From the start of the first thread to the end of the last. */
   readonly ms: number
-  /** What the process used of all processors meanwhile: with two, no storm can be over in less than half of it. */
+  /**
+   * What the process used of all processors meanwhile: with two, no storm can be over in less than
+   * half of it.
+   */
   readonly cpuMs: number
   /** How many threads ended in the middle of a step. */
   readonly inStep: number
@@ -54,7 +62,10 @@ const VICTIMS_AT_ONCE = 3
 /** The victims, and the thread that terminates them: it makes calls, too. */
 export const AT_WORK = VICTIMS_AT_ONCE + 1
 
-/** How long a dead thread of which nobody told holds its place: the other threads look once a second, first and last time included. */
+/**
+ * How long a dead thread of which nobody told holds its place: the other threads look once a
+ * second, first and last time included.
+ */
 export function backAfterMs(reclaimAfterMs: number): number {
   return reclaimAfterMs + 2_000
 }
@@ -63,9 +74,15 @@ export function backAfterMs(reclaimAfterMs: number): number {
 const LIMIT = { rate: '2000/s', burst: 1 } as const
 /** Few keys, so that most calls search for a place of an idle one in the middle of a step. */
 const MAX_KEYS = 100
-/** A victim makes 1 to so many calls before it may be terminated: most end in code that was just loaded, some in code that was compiled. */
+/**
+ * A victim makes 1 to so many calls before it may be terminated: most end in code that was just
+ * loaded, some in code that was compiled.
+ */
 const MOST_CALLS = 100
-/** Seldom enough that the thread that terminates the others does not take their processor, also where its calls wait in vain for a millisecond. */
+/**
+ * Seldom enough that the thread that terminates the others does not take their processor, also
+ * where its calls wait in vain for a millisecond.
+ */
 const OWN_CALL_EVERY_MS = 3
 /** The places of the counters that all threads add to. */
 const CALLS = 0
@@ -98,7 +115,10 @@ export async function storm({ victims, isWatched, maxThreads, reclaimAfterMs }: 
     ended += 1
   }
 
-  /** Dead threads hold no more places than after the last burial until now, so that tells whether a call since then may have failed. */
+  /**
+   * Dead threads hold no more places than after the last burial until now, so that tells whether a
+   * call since then may have failed.
+   */
   function bury(thread: number): void {
     judge()
     const places = placesOf(thread)

@@ -1,5 +1,6 @@
-// A thread that will be terminated. Until then it brings new keys to a table that is too small for them, as fast as it can: each needs the
-// place of one that is idle, which is searched for in the middle of a step.
+// A thread that will be terminated. Until then it brings new keys to a table that is too small for
+// them, as fast as it can: each needs the place of one that is idle, which is searched for in the
+// middle of a step.
 import { parentPort, workerData } from 'node:worker_threads'
 import { createLimiter, gcra } from '../../dist/index.js'
 import { sharedStore } from '../../dist/stores/shared-memory/index.js'

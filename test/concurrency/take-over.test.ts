@@ -1,4 +1,7 @@
-/** When a cell counts as that of a dead thread, and what becomes of the cell of one that was only slow. */
+/**
+ * When a cell counts as that of a dead thread, and what becomes of the cell of one that was only
+ * slow.
+ */
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createLimiter, gcra } from '../../src/index.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
@@ -173,7 +176,8 @@ test('a record of another key that bears a repeated tag is not taken for the one
   for (let k = 0; k < 4; k++) expect(limiter.tryAcquire(`key:${k}`)).toBe(true)
   const { ints } = memory
   const live = [1, 2, 3, 4, 5, 6, 7, 8].map((k) => ints[memory.headAt(k - 1)] as number).find((record) => record !== 0) as number
-  // Long ago a thread died that was about to let the record go; since then the same cell, 4,096 steps later, wrote another key into it, in another chain.
+  // Long ago a thread died that was about to let the record go; since then the same cell, 4,096
+  // steps later, wrote another key into it, in another chain.
   const emptyHead = [0, 1, 2, 3, 4, 5, 6, 7].find((head) => ints[memory.headAt(head)] === 0) as number
   const at = memory.journalAt(2)
   const [low, high] = [1234, 5678]

@@ -1,4 +1,7 @@
-/** Threads that are terminated in the middle of what they do, again and again, on one shared store that goes on. */
+/**
+ * Threads that are terminated in the middle of what they do, again and again, on one shared store
+ * that goes on.
+ */
 import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { createLimiter, fixedWindow, gcra } from '../../src/index.ts'
@@ -11,9 +14,15 @@ import { audit } from './audit.ts'
 const NOW_US = 1_700_000_000_000_000
 const KEYS = 20
 const CAPACITY = 1_000_000_000
-/** Every point at which a thread can die is explored by model-check.test.ts, and `npm run proof` terminates a thousand (storm.mjs). */
+/**
+ * Every point at which a thread can die is explored by model-check.test.ts, and `npm run proof`
+ * terminates a thousand (storm.mjs).
+ */
 const VICTIMS = Number(process.env.SLUICE_VICTIMS ?? 100)
-/** About one in fifteen dies in the middle of a step. At least one has to, and each that does keeps a cell. */
+/**
+ * About one in fifteen dies in the middle of a step. At least one has to, and each that does keeps
+ * a cell.
+ */
 const MOST_VICTIMS = Math.max(VICTIMS, 240)
 const AT_ONCE = 4
 const RECLAIM_AFTER_MS = 9
@@ -23,7 +32,8 @@ const LIMITS = { a: gcra({ rate: '1/s', burst: CAPACITY }), b: fixedWindow({ lim
 
 test(`${VICTIMS} threads, each terminated at a random instant, leave everything usable`, async () => {
   const random = new Random(11)
-  // Room for few keys, so that records are wanted all the time; and no cell is taken over before the end, however many die in the middle of a step.
+  // Room for few keys, so that records are wanted all the time; and no cell is taken over before
+  // the end, however many die in the middle of a step.
   const store = sharedStore({ maxKeys: 100, maxThreads: 254, limits: LIMITS, reclaimAfterMs: 3_600_000 })
   const { handle } = store
   const counts = new SharedArrayBuffer(4 * (1 + KEYS))
@@ -59,7 +69,10 @@ test(`${VICTIMS} threads, each terminated at a random instant, leave everything 
   expect(audit(handle)).toMatchObject({ faults: [], takenCells: 0 })
   expect(overcharged(ended)).toBe('')
 
-  /** What was charged is what was counted as admitted, or one more for each thread that ended between the two. */
+  /**
+   * What was charged is what was counted as admitted, or one more for each thread that ended
+   * between the two.
+   */
   function overcharged(deaths: number): string {
     let surplus = 0
     for (let key = 0; key < KEYS; key++) {

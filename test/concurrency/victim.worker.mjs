@@ -1,4 +1,5 @@
-// A thread that will be terminated: it takes permits of many keys, as fast as it can, until then. It counts its admissions where others can see them.
+// A thread that will be terminated: it takes permits of many keys, as fast as it can, until then.
+// It counts its admissions where others can see them.
 import { workerData } from 'node:worker_threads'
 import { limitFrom } from '../../dist/config/index.js'
 import { createLimiter } from '../../dist/index.js'

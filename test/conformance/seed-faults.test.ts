@@ -1,6 +1,7 @@
 /**
- * The faults in the sample code of the seed documents (design, section 6), each a test of its name: Sluice does not have it. On memory and, on the same
- * clock, on the real Redis; what is about expiry and the server's time, on the server's clock.
+ * The faults in the sample code of the seed documents (design, section 6), each a test of its name:
+ * Sluice does not have it. On memory and, on the same clock, on the real Redis; what is about
+ * expiry and the server's time, on the server's clock.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -151,7 +152,8 @@ describe.each(STORES)('on %s', (storeName, open) => {
   })
 
   describe('sub-windows cleared only when the next slot is entered: after an idle gap stale slots still count', () => {
-    // After ten windows, and a few slots, the seed's ring comes to the same places again and finds the old counts in them.
+    // After ten windows, and a few slots, the seed's ring comes to the same places again and finds
+    // the old counts in them.
     test.each([1_100, 2_000, 10_000, 10_300, 86_400_000])('after %i ms without a call nothing counts any more', async (gapMs) => {
       const { limiter, clock } = onStore(slidingWindow({ limit: 10, window: '1s', slots: 10 }), open)
       for (let slot = 0; slot < 10; slot++) {
@@ -187,7 +189,8 @@ describe.each(STORES)('on %s', (storeName, open) => {
       for (const backMs of [0.001, 1, 50_000, 100_000, 1_000_000]) {
         clock.setMs(START_MS - backMs)
         const { remaining, resetAfterMs } = await limiter.peek(KEY)
-        // GCRA keeps a moment and not a level: seen from earlier it has more in use, up to all of it.
+        // GCRA keeps a moment and not a level: seen from earlier it has more in use, up to all of
+        // it.
         if (limit.type === 'gcra') expect(remaining).toBeLessThanOrEqual(2)
         else expect(remaining).toBe(2)
         expect(resetAfterMs).toBeLessThanOrEqual(220_000)

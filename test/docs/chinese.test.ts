@@ -1,4 +1,7 @@
-/** The Chinese pages keep in step with the English ones: the same headings, level by level, the same code, and links to the same pages. */
+/**
+ * The Chinese pages keep in step with the English ones: the same headings, level by level, the same
+ * code, and links to the same pages.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 

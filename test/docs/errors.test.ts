@@ -1,4 +1,7 @@
-/** The error codes are told in three places, the union, the page and the code that throws; they must agree. */
+/**
+ * The error codes are told in three places, the union, the page and the code that throws; they must
+ * agree.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

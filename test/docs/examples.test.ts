@@ -1,4 +1,7 @@
-/** Every example is type-checked and run; what it prints stands at its end, as a comment: `// prints:` and a line for each line. */
+/**
+ * Every example is type-checked and run; what it prints stands at its end, as a comment:
+ * `// prints:` and a line for each line.
+ */
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { beforeAll, describe, expect, inject, test } from 'vitest'

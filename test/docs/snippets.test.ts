@@ -1,4 +1,7 @@
-/** Docs that can be run are run: every `ts` block of every page is type-checked and executed. `ts no-run` blocks are type-checked only. */
+/**
+ * Docs that can be run are run: every `ts` block of every page is type-checked and executed.
+ * `ts no-run` blocks are type-checked only.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'

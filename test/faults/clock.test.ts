@@ -1,6 +1,7 @@
 /**
- * Processes whose clocks are an hour apart take from one key. Decisions are by the server's clock, so there is nothing to bound: they admit exactly
- * what one process with the right time would be admitted, and the dates they are told are the server's.
+ * Processes whose clocks are an hour apart take from one key. Decisions are by the server's clock,
+ * so there is nothing to bound: they admit exactly what one process with the right time would be
+ * admitted, and the dates they are told are the server's.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'

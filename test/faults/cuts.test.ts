@@ -1,7 +1,8 @@
 /**
- * A connection breaks while a decision is under way. Broken before Redis has the whole request, nothing is charged. Broken after Redis ran the script,
- * the charge is there and the caller does not know: it is charged exactly once, because nobody sends the decision again, neither the store nor the
- * client. On every client.
+ * A connection breaks while a decision is under way. Broken before Redis has the whole request,
+ * nothing is charged. Broken after Redis ran the script, the charge is there and the caller does
+ * not know: it is charged exactly once, because nobody sends the decision again, neither the store
+ * nor the client. On every client.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -91,11 +92,16 @@ describe.each(clientCases.filter(({ topology }) => topology === 'single'))('$nam
     expect(unhandled()).toEqual([])
   })
 
-  /** All calls of a turn travel in one batch: what is not sent yet when the connection is cut would be charged nothing. */
+  /**
+   * All calls of a turn travel in one batch: what is not sent yet when the connection is cut would
+   * be charged nothing.
+   */
   const limiterOf = (ofThese: Readonly<Record<string, Limit>> = limits): Sluice =>
     createLimiter(ofThese, { name: 'api', store: redisStore(opened.client, { prefix: `test:${randomUUID()}`, maxBatch: 256 }) })
 
-  /** A decision of cost 0 by Redis, once the client has found it again: what is left of each limit. */
+  /**
+   * A decision of cost 0 by Redis, once the client has found it again: what is left of each limit.
+   */
   async function left(limiter: Sluice, key = 'u1'): Promise<number[]> {
     let remaining: number[] = []
     await until(async () => {
@@ -123,7 +129,8 @@ describe.each(clientCases.filter(({ topology }) => topology === 'single'))('$nam
       const failed = ends.filter(({ status }) => status === 'rejected')
       for (const end of failed) expect((end as PromiseRejectedResult).reason).toBeInstanceOf(SluiceError)
       expect(failed.length).toBeGreaterThan(0)
-      // Whatever a client sends again after it has connected again, it sends before the next command.
+      // Whatever a client sends again after it has connected again, it sends before the next
+      // command.
       const [remaining = 0, ...others] = await left(limiter)
       expect(others).toEqual([])
       const used = CAPACITY - remaining - 1
@@ -131,7 +138,8 @@ describe.each(clientCases.filter(({ topology }) => topology === 'single'))('$nam
       console.log(
         `${cell.name}, ${calls} at once, cut ${where}: ${failed.length} failed, ${used - served} of them charged; bound ${charged * failed.length}: ${why}`,
       )
-      // Several may travel in more than one script call, of which one is struck: those behind it may be lost before Redis has them.
+      // Several may travel in more than one script call, of which one is struck: those behind it
+      // may be lost before Redis has them.
       expect(used - served).toBeLessThanOrEqual(charged * failed.length)
       if (scripts === 1) expect(used - served).toBe(charged * failed.length)
       expect((await limiter.consume('u1')).remaining).toBe(remaining - 1)

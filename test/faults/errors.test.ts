@@ -1,6 +1,7 @@
 /**
- * Every error that a server can answer with, from a server that really answers so. Where a decision can still be had it is had, charged once;
- * where not, callers are told what Redis said and what to do, and nothing is restarted for Redis to decide again once it can.
+ * Every error that a server can answer with, from a server that really answers so. Where a decision
+ * can still be had it is had, charged once; where not, callers are told what Redis said and what to
+ * do, and nothing is restarted for Redis to decide again once it can.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -93,7 +94,10 @@ function answers(command: () => Promise<unknown>, said: RegExp): Promise<void> {
   )
 }
 
-/** The server itself is ill: everybody is told, the policies answer, and when it is well Redis decides again. */
+/**
+ * The server itself is ill: everybody is told, the policies answer, and when it is well Redis
+ * decides again.
+ */
 async function expectIllThenWell(client: RedisClient, said: RegExp, makeWell: () => Promise<unknown>): Promise<void> {
   const told: string[] = []
   const limiter = limiterOn(client, 'throw', 'api', { onHealth: ({ state }) => told.push(state) })
@@ -111,7 +115,9 @@ async function expectIllThenWell(client: RedisClient, said: RegExp, makeWell: ()
   expect(told).toEqual(['down', 'up'])
 }
 
-/** Calls while the limiter looks after the server the first two times, after 100 ms and 200 ms more. */
+/**
+ * Calls while the limiter looks after the server the first two times, after 100 ms and 200 ms more.
+ */
 async function callThroughProbes(limiter: Sluice): Promise<void> {
   const endMs = performance.now() + 450
   while (performance.now() < endMs) {
@@ -232,7 +238,8 @@ describe('no call is admitted', () => {
     const admin = await clientOf(server)
     await admin.sendCommand(['CONFIG', 'SET', 'requirepass', 'right'])
     const client = await clientOf(server, { RESP: 2 })
-    // From whom it does not know it takes no long commands at all, and says it in other words. The first call of a process sends the script in full.
+    // From whom it does not know it takes no long commands at all, and says it in other words. The
+    // first call of a process sends the script in full.
     const firstClient = await clientOf(server, { RESP: 2 })
     const first = limiterOn({
       send: (args) =>
@@ -426,7 +433,8 @@ describe('a cluster of two', () => {
       const moving = await movingSlot(nodes, `two-${cell.name}`)
       const limiter = createLimiter(
         { default: limit, two: limit },
-        // What is given up may be charged all the same, and nobody would know: on a busy machine a second may pass.
+        // What is given up may be charged all the same, and nobody would know: on a busy machine a
+        // second may pass.
         { name: 'moving', store: redisStore(opened.client, { hashTag: moving.hashTag }), storeTimeoutMs: 20_000 },
       )
       const keys = { default: 'u1', two: 'u2' }

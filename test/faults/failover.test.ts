@@ -1,6 +1,7 @@
 /**
- * Sentinels replace a primary that only stood still. It wakes up and does not know: until it is told, there are two, and who is still connected to
- * the old one is admitted there. (test/redis has the failovers after a primary has died.)
+ * Sentinels replace a primary that only stood still. It wakes up and does not know: until it is
+ * told, there are two, and who is still connected to the old one is admitted there. (test/redis has
+ * the failovers after a primary has died.)
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { clientCases } from '../support/redis-clients.ts'
@@ -11,8 +12,8 @@ import { keysWithoutExpiry, unhandled } from './watch.ts'
 const STOPPED: Fault<SentinelTopology> = {
   name: 'a primary is replaced while it stands still, and wakes up',
   isOutage: true,
-  // Either of the two may not know what the other has admitted, and there are never more than two: what the old one has is thrown away when it
-  // becomes a replica.
+  // Either of the two may not know what the other has admitted, and there are never more than two:
+  // what the old one has is thrown away when it becomes a replica.
   forgets: 1,
   why: 'there are two primaries for a while, and each admits what a key has',
   mayForget: true,

@@ -11,8 +11,9 @@ import { type Fault, type Place, type Site, STORE_TIMEOUT_MS } from './story.ts'
 const STOPPED_MS = 2_000
 
 /**
- * A server that writes down what it does before it answers, so that what it has said survives it. (With `everysec` it may keep the last two
- * seconds to itself while the disk is busy.) After so many milliseconds it calls a script slow.
+ * A server that writes down what it does before it answers, so that what it has said survives it.
+ * (With `everysec` it may keep the last two seconds to itself while the disk is busy.) After so
+ * many milliseconds it calls a script slow.
  */
 const optionsOf = (folder: string) => ['--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always', '--lua-time-limit', '50']
 

@@ -1,6 +1,7 @@
 /**
- * Connections that look open and are dead, as when a firewall or a NAT has forgotten them: the server is well, and new connections are served at
- * once. Only the client can notice, and by default none does.
+ * Connections that look open and are dead, as when a firewall or a NAT has forgotten them: the
+ * server is well, and new connections are served at once. Only the client can notice, and by
+ * default none does.
  */
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'

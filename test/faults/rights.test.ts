@@ -1,4 +1,7 @@
-/** Users of Redis that may run all but one of the commands that Sluice needs: a call may fail then, but no state is lost, and none stays for ever. */
+/**
+ * Users of Redis that may run all but one of the commands that Sluice needs: a call may fail then,
+ * but no state is lost, and none stays for ever.
+ */
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,7 @@
-/** One of three servers of a cluster dies, and nobody takes its place. Its keys are the policy's; those of the other two are Redis's, all of them. */
+/**
+ * One of three servers of a cluster dies, and nobody takes its place. Its keys are the policy's;
+ * those of the other two are Redis's, all of them.
+ */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createLimiter, gcra } from '../../src/index.ts'

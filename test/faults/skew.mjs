@@ -1,4 +1,5 @@
-// Loaded before anything else in a process (`node --import`): every clock in it is off by SKEW_MS. Timers are not: they are the system's.
+// Loaded before anything else in a process (`node --import`): every clock in it is off by SKEW_MS.
+// Timers are not: they are the system's.
 const skewMs = Number(process.env.SKEW_MS)
 const { now: dateNow } = Date
 const { hrtime } = process

@@ -1,4 +1,5 @@
-// The soak as a command, and its report: `node test/faults/soak.mjs`. Ends with 1 if anything is not as promised.
+// The soak as a command, and its report: `node test/faults/soak.mjs`. Ends with 1 if anything is
+// not as promised.
 //   --minutes <n>   how long; 5 unless told
 //   --seed <n>      which faults come when, and where they cut; 1 unless told
 //   --report <path> where the report goes; proof/SOAK.md unless told

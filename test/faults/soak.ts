@@ -1,6 +1,7 @@
 /**
- * All faults mixed, for as long as one likes: clients and limiters that live through all of it, and in each round a fault of the server, one of the
- * network, or both at once, in an order that a seed makes up. Each broken promise is in the result, in words.
+ * All faults mixed, for as long as one likes: clients and limiters that live through all of it, and
+ * in each round a fault of the server, one of the network, or both at once, in an order that a seed
+ * makes up. Each broken promise is in the result, in words.
  */
 import { clientCases } from '../support/redis-clients.ts'
 import { type Cuts, networkFaults, openSite, serverFaults, together } from './faults.ts'
@@ -93,7 +94,10 @@ function add(rows: Map<string, SoakRow>, { name: fault }: Fault, { cell: { polic
   row.failed += tally.failures.length
 }
 
-/** Every fault comes once before one comes again, and with every second fault of the server comes one of the network. */
+/**
+ * Every fault comes once before one comes again, and with every second fault of the server comes
+ * one of the network.
+ */
 function* faultsFrom(random: () => number): Generator<Fault> {
   for (;;) {
     const cuts: Cuts = { requestBytes: Math.floor(random() * 100), replyBytes: Math.floor(random() * 20) }

@@ -1,4 +1,6 @@
-/** A process that stands still, or never lets its event loop turn, in front of a Redis that is well. */
+/**
+ * A process that stands still, or never lets its event loop turn, in front of a Redis that is well.
+ */
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
@@ -38,7 +40,10 @@ const CLIENTS: Readonly<Record<string, (port: number) => Promise<RedisClient>>> 
   },
 }
 
-/** Synchronous work: nothing else happens in this process, the network between it and Redis included. */
+/**
+ * Synchronous work: nothing else happens in this process, the network between it and Redis
+ * included.
+ */
 function work(ms: number): void {
   const endMs = performance.now() + ms
   while (performance.now() < endMs);

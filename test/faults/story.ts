@@ -1,6 +1,8 @@
 /**
- * One story for every fault: callers on several clients, under each failure policy, take from keys of their own while the fault strikes; then it ends,
- * and nobody is restarted. The most that they may be given is stated beforehand: the sum of what the fault can make Redis forget and of what the policy admits by itself.
+ * One story for every fault: callers on several clients, under each failure policy, take from keys
+ * of their own while the fault strikes; then it ends, and nobody is restarted. The most that they
+ * may be given is stated beforehand: the sum of what the fault can make Redis forget and of what
+ * the policy admits by itself.
  */
 import { type AsyncStore, createLimiter, gcra, type Limiter, SluiceError, tokenBucket } from '../../src/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
@@ -20,12 +22,18 @@ const LOCAL_PERMITS = CAPACITY * LOCAL_SHARE
 /** Generous, because the machine may be busy: a healthy Redis must not look ill. */
 export const STORE_TIMEOUT_MS = 1_000
 
-/** Callers of one key: how many at a time, and how many calls each makes in a part of the story. Together fewer than the key has. */
+/**
+ * Callers of one key: how many at a time, and how many calls each makes in a part of the story.
+ * Together fewer than the key has.
+ */
 const CALLERS = 3
 const CALLS_WELL = 13
 const CALLS_RACING = 4
 const CALLS_ILL = 8
-/** All calls that a policy may have to answer by itself: those that run while the fault begins, and those while it lasts. */
+/**
+ * All calls that a policy may have to answer by itself: those that run while the fault begins, and
+ * those while it lasts.
+ */
 const CALLS_WITHOUT_REDIS = CALLERS * (CALLS_RACING + CALLS_ILL)
 
 const limits = { burst: gcra({ rate: '1/h', burst: CAPACITY }), spare: tokenBucket({ refill: '1/h', capacity: 10 * CAPACITY }) }
@@ -36,7 +44,10 @@ export interface Place {
   readonly folder: string
 }
 
-/** Where it happens. After a fault the server that clients reach through the proxy may be another one. */
+/**
+ * Where it happens. After a fault the server that clients reach through the proxy may be another
+ * one.
+ */
 export interface Site {
   now: Place
   readonly proxy: FaultProxy
@@ -76,7 +87,8 @@ export interface Bound {
 export function boundOf({ isOutage, forgets }: Pick<Fault, 'isOutage' | 'forgets'>, policy: Policy): Bound {
   // What Redis forgets it admits again: at most all that a key has, once.
   const byRedis = CAPACITY * (1 + forgets)
-  // `allow` admits every call that it answers; `local` has one memory for a process, and nothing comes back to it meanwhile.
+  // `allow` admits every call that it answers; `local` has one memory for a process, and nothing
+  // comes back to it meanwhile.
   const byPolicy = { throw: 0, deny: 0, allow: CALLS_WITHOUT_REDIS, local: LOCAL_PERMITS }[policy]
   return { byRedis, byPolicy: isOutage ? byPolicy : 0 }
 }
@@ -105,7 +117,10 @@ export class Tally {
   }
 }
 
-/** How often a client may be cut off once more after Redis was back. Each costs one call, because the next one waits for Redis. */
+/**
+ * How often a client may be cut off once more after Redis was back. Each costs one call, because
+ * the next one waits for Redis.
+ */
 const MOST_CUTS = 2
 
 /** A client and a limiter on it, for as long as the test or the soak lasts. */
@@ -145,7 +160,10 @@ export class Cell {
     await Promise.all(Array.from({ length: CALLERS }, caller))
   }
 
-  /** Resolves when Redis charges again: another key, because a replica that is still taken for the primary would answer questions too. */
+  /**
+   * Resolves when Redis charges again: another key, because a replica that is still taken for the
+   * primary would answer questions too.
+   */
   async recover(key: string): Promise<void> {
     await until(async () => {
       const { degraded } = await settling(this.limiter.consume(`${key}-afterwards`))
@@ -154,8 +172,9 @@ export class Cell {
   }
 
   /**
-   * Takes what is left until Redis refuses. A primary that was replaced may cut its clients off once more when the sentinels tell it so: then Redis is
-   * waited for again, and what `allow` let pass in that moment is none of the fault's.
+   * Takes what is left until Redis refuses. A primary that was replaced may cut its clients off
+   * once more when the sentinels tell it so: then Redis is waited for again, and what `allow` let
+   * pass in that moment is none of the fault's.
    */
   async drain(tally: Tally, key: string): Promise<void> {
     const drained = new Tally()
@@ -211,7 +230,8 @@ function judge(
   const { byRedis, byPolicy, refusedByPolicy, failures } = tally
   if (byRedis > bound.byRedis) wrongs.push(`Redis admitted ${byRedis}, more than ${bound.byRedis}`)
   if (byPolicy > bound.byPolicy) wrongs.push(`the policy admitted ${byPolicy}, more than ${bound.byPolicy}`)
-  // What Redis charged and nobody was told of is at most one permit for each call that it did not answer.
+  // What Redis charged and nobody was told of is at most one permit for each call that it did not
+  // answer.
   const unanswered = byPolicy + refusedByPolicy + failures.length
   if (byRedis + unanswered < CAPACITY) wrongs.push(`only ${byRedis} were admitted, and only ${unanswered} not answered`)
   if (!fault.isOutage && unanswered > 0) wrongs.push(`${unanswered} calls were not answered by Redis`)

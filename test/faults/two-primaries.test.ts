@@ -1,6 +1,7 @@
 /**
- * A replica has taken over, and the old primary does not know: until it is told, each gives out what a key has, and what comes back to it. With limits
- * to which nothing comes back that is one limit more; with limits that refill it is more for every second that both live.
+ * A replica has taken over, and the old primary does not know: until it is told, each gives out
+ * what a key has, and what comes back to it. With limits to which nothing comes back that is one
+ * limit more; with limits that refill it is more for every second that both live.
  */
 import { afterEach, expect, test } from 'vitest'
 import { createLimiter, fixedWindow, gcra, type Limit, tokenBucket } from '../../src/index.ts'
@@ -72,7 +73,8 @@ test('two primaries admit at most one capacity, and the rate for as long as both
     const one = CAPACITY + RATE * seconds + (name === 'fixedWindow' ? CAPACITY : 0)
     console.log(`${name}: ${count} admitted in ${seconds} s by two, at most ${Math.floor(2 * one)}`)
     expect(count).toBeLessThanOrEqual(2 * one)
-    // What the bound of limits to which nothing comes back would allow: it is exceeded, and must not be stated.
+    // What the bound of limits to which nothing comes back would allow: it is exceeded, and must
+    // not be stated.
     expect(count).toBeGreaterThan(CAPACITY + RATE * (BOTH_LIVE_MS / 1000) + CAPACITY)
   }
 })

@@ -1,4 +1,7 @@
-/** Every verb under every policy while a real server stands still, or was never reached: each call is answered, and afterwards Redis decides again. */
+/**
+ * Every verb under every policy while a real server stands still, or was never reached: each call
+ * is answered, and afterwards Redis decides again.
+ */
 import { Redis } from 'ioredis'
 import { Redis as Valkey } from 'iovalkey'
 import { createClient } from 'redis'
@@ -123,7 +126,8 @@ describe.each(POLICIES)("'%s'", (policy) => {
     const limiter = limiterOn(await clientOf(proxy), policy, { onHealth: ({ state }) => told.push(state) })
     await limiter.consume('u1')
     proxy.strike(ofCalls({ drop: 'request' }))
-    // Probes come after 100, 200, 400 ms and so on, and each of them is waited for: in 1,000 calls there are at most a few.
+    // Probes come after 100, 200, 400 ms and so on, and each of them is waited for: in 1,000 calls
+    // there are at most a few.
     for (let call = 0; call < 1_000; call++) await endOf(limiter.consume('u1'))
     console.log(`${policy}: ${proxy.struck} of 1000 calls and probes were sent to a server that does not answer, at most 5`)
     expect(proxy.struck).toBeLessThanOrEqual(5)
@@ -151,7 +155,10 @@ test("a caller that waits under 'deny' is served by Redis when it is back", asyn
   expect(limiter.waiting()).toBe(0)
 })
 
-/** Clients that are given out before they are connected. Those of valkey-glide never are: one waits for the client itself. */
+/**
+ * Clients that are given out before they are connected. Those of valkey-glide never are: one waits
+ * for the client itself.
+ */
 const CONNECTING: readonly (readonly [name: string, open: (proxy: FaultProxy) => RedisClient])[] = [
   [
     'redis',
@@ -194,7 +201,8 @@ describe.each(CONNECTING)('%s that is still connecting', (_, open) => {
       await decidedByRedis(limiter)
       const { degraded, remaining } = await limiter.consume('u1')
       expect(degraded, policy).toBe(false)
-      // What a client had not sent it may send later: up to one charge for each call, and never one more.
+      // What a client had not sent it may send later: up to one charge for each call, and never one
+      // more.
       expect(remaining, policy).toBeGreaterThanOrEqual(CAPACITY - 5 - 1)
     }
   })

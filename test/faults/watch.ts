@@ -1,4 +1,6 @@
-/** Checks for every fault: no unhandled rejection, no call that hangs, no key that stays for ever. */
+/**
+ * Checks for every fault: no unhandled rejection, no call that hangs, no key that stays for ever.
+ */
 import type { RedisServer } from '../support/redis-servers.ts'
 
 const seen: unknown[] = []
@@ -9,7 +11,10 @@ export function unhandled(): readonly unknown[] {
   return seen
 }
 
-/** How long a call may take before it counts as hanging: many times what any of them is allowed, because the machine may be busy. */
+/**
+ * How long a call may take before it counts as hanging: many times what any of them is allowed,
+ * because the machine may be busy.
+ */
 const PATIENCE_MS = 20_000
 
 /** Gives what the call gives, or rejects if it hangs. */

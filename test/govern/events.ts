@@ -1,4 +1,7 @@
-/** Simulated time: what is to happen lies in a heap, the earliest on top; of the same time, what was set first. */
+/**
+ * Simulated time: what is to happen lies in a heap, the earliest on top; of the same time, what was
+ * set first.
+ */
 import type { Clock, StopTimer } from '../../src/clock/clock.ts'
 
 interface Event {

@@ -1,4 +1,7 @@
-/** Governors by windows alone: published vectors, and the closed loop that tells those that creep from those that stay. */
+/**
+ * Governors by windows alone: published vectors, and the closed loop that tells those that creep
+ * from those that stay.
+ */
 import { describe, expect, test } from 'vitest'
 import { aimd, type Governor, type GovernorState, knee, vegas, type Window } from '../../src/govern/index.ts'
 
@@ -79,7 +82,10 @@ test('vegas falls while all calls are dropped, and keeps the base that it had me
   ])
 })
 
-/** 20 workers of 50 ms, and demand without end: more than 20 in flight only wait. The best limit is 20. */
+/**
+ * 20 workers of 50 ms, and demand without end: more than 20 in flight only wait. The best limit
+ * is 20.
+ */
 function closedLoop<S extends GovernorState>(governor: Governor<S>, windows: number, isOne: boolean): number[] {
   let state = governor.initial
   return Array.from({ length: windows }, (_, k) => {
@@ -165,7 +171,8 @@ describe('knee', () => {
   test('keeps calls below maxLatencyMs', () => {
     const governor = knee({ min: 1, max: 100, maxLatencyMs: 40 })
     let state = governor.initial
-    // Calls take as many milliseconds more as there are in flight, with more throughput all the way.
+    // Calls take as many milliseconds more as there are in flight, with more throughput all the
+    // way.
     const limits: number[] = []
     for (let k = 0; k < 200; k++) {
       const latencyMs = 20 + state.limit

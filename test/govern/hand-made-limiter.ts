@@ -1,9 +1,15 @@
-/** A limiter with one limit of calls in flight, as little as `govern` needs of it, for simulations of many windows. permits.test.ts has a real one. */
+/**
+ * A limiter with one limit of calls in flight, as little as `govern` needs of it, for simulations
+ * of many windows. permits.test.ts has a real one.
+ */
 import { type Algorithm, type Limit, RULE, type Rule } from '../../src/algorithms/algorithm.ts'
 import type { GovernedLimiter } from '../../src/govern/index.ts'
 import type { Release } from '../../src/govern/windows.ts'
 
-/** As much of an algorithm as `scope` and `update` show: figures that begin with the highest number in flight. */
+/**
+ * As much of an algorithm as `scope` and `update` show: figures that begin with the highest number
+ * in flight.
+ */
 const places = {
   type: 'places',
   untilReleased: true,

@@ -1,4 +1,7 @@
-/** A governor and a real limiter with permits: the closed loop of 20 workers of 50 ms under endless demand, on a fake clock. */
+/**
+ * A governor and a real limiter with permits: the closed loop of 20 workers of 50 ms under endless
+ * demand, on a fake clock.
+ */
 import { expect, test } from 'vitest'
 import { govern, knee } from '../../src/govern/index.ts'
 import { concurrency, createLimiter, gcra } from '../../src/index.ts'

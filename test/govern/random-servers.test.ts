@@ -1,4 +1,6 @@
-/** knee on servers that none of its constants was chosen by. Seeds: SLUICE_SEED and SLUICE_TRACES. */
+/**
+ * knee on servers that none of its constants was chosen by. Seeds: SLUICE_SEED and SLUICE_TRACES.
+ */
 import { expect, test } from 'vitest'
 import { knee } from '../../src/govern/index.ts'
 import { governedGate } from './judge.ts'
@@ -8,7 +10,10 @@ import { fixedGate, type Result, type Scenario, simulate } from './simulation.ts
 const first = Number(process.env.SLUICE_SEED ?? 300)
 const count = Number(process.env.SLUICE_TRACES ?? 8)
 
-/** The lowest of these limits whose goodput is within half a hundredth of the best. As shares of the workers. */
+/**
+ * The lowest of these limits whose goodput is within half a hundredth of the best. As shares of the
+ * workers.
+ */
 const CANDIDATES = [0.5, 1, 1.2, 1.5, 2, 4, 10]
 
 function best(scenario: Scenario): Result {

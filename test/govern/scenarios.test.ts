@@ -1,4 +1,7 @@
-/** knee on data files, through `govern`, beside the best fixed limit. Seeds: SLUICE_SEED and SLUICE_TRACES. */
+/**
+ * knee on data files, through `govern`, beside the best fixed limit. Seeds: SLUICE_SEED and
+ * SLUICE_TRACES.
+ */
 import { expect, test } from 'vitest'
 import { type ChangeEvent, knee } from '../../src/govern/index.ts'
 import { governedGate, scenarios, searched } from './judge.ts'

@@ -6,8 +6,8 @@ export interface ServerNumbers {
   /** How many requests it works on at a time. With `sharing`: its cores. */
   readonly workers: number
   /**
-   * `queue` (default): first come, first served. `sharing`: all at once, each slower. `stations`: each worker has a line of its own, and a request is
-   * sent to one at random.
+   * `queue` (default): first come, first served. `sharing`: all at once, each slower. `stations`:
+   * each worker has a line of its own, and a request is sent to one at random.
    */
   readonly discipline?: 'queue' | 'sharing' | 'stations'
   /** Requests beyond this many inside are dropped, after 1 ms. */

@@ -1,6 +1,7 @@
 /**
- * A server under load, with a limit in front of it, on simulated time. The run depends on a scenario (JSON) and a seed, and on nothing else.
- * The same seed gives the same arrivals whatever the limit does.
+ * A server under load, with a limit in front of it, on simulated time. The run depends on a
+ * scenario (JSON) and a seed, and on nothing else. The same seed gives the same arrivals whatever
+ * the limit does.
  */
 import { SimulatedTime } from './events.ts'
 import { type Distribution, randomOf, samplerOf } from './random.ts'
@@ -18,7 +19,10 @@ export interface Stream {
   readonly counts?: boolean
   /** Clients give up after this long. Their request stays in the server until it is done. */
   readonly timeoutMs?: number
-  /** How often a client tries again that was refused, dropped or gave up; and how long it waits before, doubled each time. */
+  /**
+   * How often a client tries again that was refused, dropped or gave up; and how long it waits
+   * before, doubled each time.
+   */
   readonly retries?: number
   readonly backoffMs?: number
 }
@@ -109,7 +113,9 @@ class Run {
     this.#time.after(gapMs() / this.load, arrive)
   }
 
-  /** A client that asks again when it has an answer; refused, it waits in line for the next place. */
+  /**
+   * A client that asks again when it has an answer; refused, it waits in line for the next place.
+   */
   #client(stream: Stream, draw: () => number, random: () => number): void {
     const { pauseMs = 0 } = stream
     const ask = () =>

@@ -1,4 +1,7 @@
-/** Addresses, read from sockets and headers, and the networks they are in: by tapes, and against Node's own parser on random text. */
+/**
+ * Addresses, read from sockets and headers, and the networks they are in: by tapes, and against
+ * Node's own parser on random text.
+ */
 import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -98,7 +101,8 @@ describe('an address in a header is read', () => {
       fc.property(fc.ipV6(), (text) => {
         const written = textOf(text) as string
         if (isIPv4(written)) expect(new SocketAddress({ address: text, family: 'ipv6' }).address).toBe(`::ffff:${written}`)
-        // Node writes what looks like an embedded IPv4 address with dots; ours is all hexadecimal, and the same address.
+        // Node writes what looks like an embedded IPv4 address with dots; ours is all hexadecimal,
+        // and the same address.
         else expect(addressIn(new SocketAddress({ address: written, family: 'ipv6' }).address)).toEqual(addressIn(text))
       }),
       SEED,

@@ -341,7 +341,10 @@ describe('errors of what the user gave', () => {
   }
   const rejecting = () => Promise.reject(new Error('no key'))
 
-  /** Rejections that nobody handles end the process: the tests fail of them by themselves, once they have had the time. */
+  /**
+   * Rejections that nobody handles end the process: the tests fail of them by themselves, once they
+   * have had the time.
+   */
   const settled = () => new Promise((resolve) => setTimeout(resolve, 5))
 
   test.each<[string, object]>([

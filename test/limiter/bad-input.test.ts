@@ -1,6 +1,7 @@
 /**
- * Wrong input is refused before anything is touched: with a code, with the value in the message, and with every state as it was.
- * The tables say what is wrong, what it is shown as, and each goes through every verb.
+ * Wrong input is refused before anything is touched: with a code, with the value in the message,
+ * and with every state as it was. The tables say what is wrong, what it is shown as, and each goes
+ * through every verb.
  */
 import { describe, expect, test, vi } from 'vitest'
 import {
@@ -92,7 +93,10 @@ const OPEN_OPTIONS = {
   refund: { plan: undefined, atMs: undefined },
 }
 
-/** A limiter with a state to lose: `held` is in use, and the clock has moved since, so that any write would show. */
+/**
+ * A limiter with a state to lose: `held` is in use, and the clock has moved since, so that any
+ * write would show.
+ */
 function scene(limits: Anything, options: LimiterOptions<Anything, Anything> = {}) {
   const store = memoryStore()
   const clock = fakeClock(1_000)

@@ -1,4 +1,7 @@
-/** How a limiter behaves, on the memory store and a clock that stands still until it is moved. Times are milliseconds from 0. */
+/**
+ * How a limiter behaves, on the memory store and a clock that stands still until it is moved. Times
+ * are milliseconds from 0.
+ */
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, describe, expect, test } from 'vitest'

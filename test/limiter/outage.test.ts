@@ -1,4 +1,7 @@
-/** A limiter whose store fails or does not answer: on a store that the test controls, and on injected timers. */
+/**
+ * A limiter whose store fails or does not answer: on a store that the test controls, and on
+ * injected timers.
+ */
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, describe, expect, test, vi } from 'vitest'

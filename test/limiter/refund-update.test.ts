@@ -1,4 +1,7 @@
-/** Permits that remain after a refund leave when they would have left anyway, also if the numbers change in between. */
+/**
+ * Permits that remain after a refund leave when they would have left anyway, also if the numbers
+ * change in between.
+ */
 import { expect, test } from 'vitest'
 import { createLimiter, fixedWindow, type Limit, slidingLog, slidingWindow } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'

@@ -1,4 +1,7 @@
-/** `charge` and `settle` as callers meet them: what is answered, what does nothing, what is refused, and who moves up. */
+/**
+ * `charge` and `settle` as callers meet them: what is answered, what does nothing, what is refused,
+ * and who moves up.
+ */
 import { describe, expect, test } from 'vitest'
 import {
   acquireSync,

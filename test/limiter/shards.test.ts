@@ -1,4 +1,7 @@
-/** A store of several parts that fail one by one: each has a circuit breaker of its own. On injected time. */
+/**
+ * A store of several parts that fail one by one: each has a circuit breaker of its own. On injected
+ * time.
+ */
 
 import { expect, test } from 'vitest'
 import { createLimiter, gcra, memoryStore, type Scope, type Step } from '../../src/index.ts'

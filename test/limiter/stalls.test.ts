@@ -1,6 +1,7 @@
 /**
- * A process whose event loop stands still, and callers that keep it from turning: neither may look like an outage, or hide the end of one. On
- * injected time, where a standstill is exactly as long as the test says.
+ * A process whose event loop stands still, and callers that keep it from turning: neither may look
+ * like an outage, or hide the end of one. On injected time, where a standstill is exactly as long
+ * as the test says.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'

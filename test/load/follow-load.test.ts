@@ -63,7 +63,8 @@ test.each([
     while (limiter.tryAcquire('key')) admitted += 1
   }
   expect(following.rate).toBeCloseTo(20)
-  // From 100 a second down by a tenth a second to 20, for 30 seconds, and the burst: no more than the rates allow.
+  // From 100 a second down by a tenth a second to 20, for 30 seconds, and the burst: no more than
+  // the rates allow.
   const allowed = Array.from({ length: 30 }, (_, second) => Math.max(20, 100 * 0.9 ** second)).reduce((sum, rate) => sum + rate, 0)
   expect(admitted).toBeLessThanOrEqual(allowed + 100)
   expect(admitted).toBeGreaterThanOrEqual(0.8 * allowed)

@@ -1,6 +1,7 @@
 /**
- * Every algorithm, generated as Lua, in the real Redis: walks from the state of an unused key through charges, debt, refunds, settlements, cancelled
- * reservations, changed numbers and clocks that step back. After each step all functions have to answer alike, and leave the same words.
+ * Every algorithm, generated as Lua, in the real Redis: walks from the state of an unused key
+ * through charges, debt, refunds, settlements, cancelled reservations, changed numbers and clocks
+ * that step back. After each step all functions have to answer alike, and leave the same words.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { luaModules } from '../../scripts/lua/modules.mjs'
@@ -212,7 +213,10 @@ test.each(Object.keys(ALGORITHMS))('%s in Lua answers and leaves what the TypeSc
   expectVaried(walkers)
 })
 
-/** That the walks were about something: every action was taken, and each kind of answer was given both ways. */
+/**
+ * That the walks were about something: every action was taken, and each kind of answer was given
+ * both ways.
+ */
 function expectVaried(walkers: readonly Walker[]): void {
   const steps = walkers.flatMap(({ steps, said }) => steps.map((step, k) => ({ ...step, said: said[k] as string })))
   const actions = steps.map(({ action, said }) => `${action} ${/\] (\S+) \[/.exec(said)?.[1]}`)

@@ -1,4 +1,7 @@
-/** The exact arithmetic, generated as Lua, in the real Redis: equal to BigInt on random and extreme operands. */
+/**
+ * The exact arithmetic, generated as Lua, in the real Redis: equal to BigInt on random and extreme
+ * operands.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { generateLua, prelude } from '../../scripts/lua/generate.mjs'
 import { Random } from '../model/random.ts'
@@ -17,7 +20,10 @@ afterAll(() => redis.close())
 
 type Operands = [a: number, b: number, add: number, c: number]
 
-/** Where one wrong step shows: products just above 2^53 that a double rounds down to it, powers of two, and a rest of half the divisor. */
+/**
+ * Where one wrong step shows: products just above 2^53 that a double rounds down to it, powers of
+ * two, and a rest of half the divisor.
+ */
 const EDGES: readonly Operands[] = [
   [3, 3_002_399_751_580_331, 0, 2],
   [3, 3_002_399_751_580_331, 0, 7],

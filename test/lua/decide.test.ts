@@ -1,6 +1,7 @@
 /**
- * The decision, generated as Lua, in the real Redis: walks of keys with one to three limits, by all algorithms, through every verb, with changed
- * numbers and clocks that step back. Each verdict and each state has to be the one of the TypeScript.
+ * The decision, generated as Lua, in the real Redis: walks of keys with one to three limits, by all
+ * algorithms, through every verb, with changed numbers and clocks that step back. Each verdict and
+ * each state has to be the one of the TypeScript.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { luaModules } from '../../scripts/lua/modules.mjs'

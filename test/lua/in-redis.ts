@@ -1,4 +1,7 @@
-/** Runs Lua in the real Redis on cases that TypeScript runs too. Answers travel as text: a reply would cut numbers to whole ones. */
+/**
+ * Runs Lua in the real Redis on cases that TypeScript runs too. Answers travel as text: a reply
+ * would cut numbers to whole ones.
+ */
 import type { LuaModule } from '../../scripts/lua/generate.mjs'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { startServer } from '../support/redis-servers.ts'
@@ -7,7 +10,10 @@ const BATCH = 100
 /** A batch takes a second or two. One that never ends is ended. */
 const ENDLESS_MS = 60_000
 
-/** A Redis for one file of tests: these scripts run for so long that other tests would miss their answers. */
+/**
+ * A Redis for one file of tests: these scripts run for so long that other tests would miss their
+ * answers.
+ */
 export interface LuaRedis extends TestRedis {
   readonly port: number
 }

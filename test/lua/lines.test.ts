@@ -1,4 +1,7 @@
-/** `npm run lua`: the line that an error of a real Redis names is found in the script that it ran, and in the file where it was written. */
+/**
+ * `npm run lua`: the line that an error of a real Redis names is found in the script that it ran,
+ * and in the file where it was written.
+ */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ComposedScript, composedScript, placeOf } from '../../scripts/lua.mjs'

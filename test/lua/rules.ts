@@ -27,7 +27,10 @@ export const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
   concurrency: concurrencyAlgorithm as unknown as Algorithm,
 }
 
-/** Some rules that one key is called under: one, the same with another capacity, and others of about the same pace or window. */
+/**
+ * Some rules that one key is called under: one, the same with another capacity, and others of about
+ * the same pace or window.
+ */
 export function rulesOf(type: string, random: Random): Rule[] {
   const { ruleOf } = ALGORITHMS[type] as Algorithm
   const draw = type.startsWith('sliding') || type === 'fixedWindow' || type === 'concurrency' ? windowFigures : levelFigures
@@ -46,7 +49,9 @@ function levelFigures(_type: string, random: Random): number[][] {
   ]
 }
 
-/** In lowest terms, and full within a hundred years. `full`: from the least capacity to the largest. */
+/**
+ * In lowest terms, and full within a hundred years. `full`: from the least capacity to the largest.
+ */
 function level(drawnPermits: number, drawnPeriodUs: number, full: number): number[] {
   const wanted = Math.min(drawnPermits, MAX_PERMITS, 10 * drawnPeriodUs)
   const divisor = greatestCommonDivisor(wanted, drawnPeriodUs)

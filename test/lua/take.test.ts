@@ -1,6 +1,7 @@
 /**
- * Decisions by one limit (takes, charges, settlements): `decide` with all that it calls in one block of Lua for each algorithm and verb, and takes by several limits. In the
- * real Redis, on walks with clocks that step back, they answer and leave what `decide` of TypeScript does.
+ * Decisions by one limit (takes, charges, settlements): `decide` with all that it calls in one
+ * block of Lua for each algorithm and verb, and takes by several limits. In the real Redis, on
+ * walks with clocks that step back, they answer and leave what `decide` of TypeScript does.
  */
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -35,7 +36,10 @@ interface Step {
   readonly drainedUs: number
 }
 
-/** `plain.take` and the others: functions of the figures, which answer `each(s, isHeld, cost, nowUs, ofUs, drainedUs)`, and how many words there are. */
+/**
+ * `plain.take` and the others: functions of the figures, which answer
+ * `each(s, isHeld, cost, nowUs, ofUs, drainedUs)`, and how many words there are.
+ */
 function plainText({ words, rule, ...texts }: Plain): string {
   const functionOf = (verb: keyof typeof texts) =>
     `function plain.${verb}(figures)\n${words === undefined ? texts[verb] : shortText(verb)}end`
@@ -75,7 +79,10 @@ local function answer(walk)
   return table.concat(said, '\\n')
 end`
 
-/** A walk is { rules: [{ name, figures, words }], steps }, each step with the costs of all cells. Answers what is said of each cell, and its words. */
+/**
+ * A walk is { rules: [{ name, figures, words }], steps }, each step with the costs of all cells.
+ * Answers what is said of each cell, and its words.
+ */
 const WALK_ALL = `
 local function answer(walk)
   local cells, said = { length = #walk.rules }, {}

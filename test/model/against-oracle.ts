@@ -1,6 +1,7 @@
 /**
- * Holds every step of a trace against the oracle: the outcome, every figure by what it means, and the state to the last digit.
- * Plain comparisons and one message when something is wrong, because this runs millions of times.
+ * Holds every step of a trace against the oracle: the outcome, every figure by what it means, and
+ * the state to the last digit. Plain comparisons and one message when something is wrong, because
+ * this runs millions of times.
  */
 
 import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'
@@ -67,7 +68,10 @@ export function compareTraces(count: number, kinds: readonly OracleKind[], cover
   for (let k = 0; k < count; k++) compareTrace(SEED + k, kinds, coverage)
 }
 
-/** Runs one trace on the least of stores beside one oracle for each limit. Throws at the first difference. */
+/**
+ * Runs one trace on the least of stores beside one oracle for each limit. Throws at the first
+ * difference.
+ */
 export function compareTrace(seed: number, kinds: readonly OracleKind[], coverage: Coverage): void {
   const trace = new Trace(seed, kinds)
   const store = new PureStore()
@@ -170,7 +174,10 @@ class Comparison {
     this.#expect(!oracle.fits(nowUs + retryUs - 1, cost, aheadUs), () => `retryUs ${retryUs} is too long`)
   }
 
-  /** A reservation, and what is poured into a leaky bucket, may act after the delay and no sooner. The cost is not charged yet. */
+  /**
+   * A reservation, and what is poured into a leaky bucket, may act after the delay and no sooner.
+   * The cost is not charged yet.
+   */
   #checkDelayFigure(oracle: Oracle, { outcome, delayUs }: Verdict, nowUs: number, cost: number, mayWait: boolean): void {
     if (outcome !== 'allowed' || cost === 0 || !mayWait) {
       this.#expect(delayUs === 0, () => `${outcome} cost ${cost} with delayUs ${delayUs}`)
@@ -249,7 +256,10 @@ class Comparison {
     return this.#store.held(LIMITER, limitName(k), KEY)
   }
 
-  /** A refused call really is made again, on copies of the states: when it was told to come, and one microsecond before. */
+  /**
+   * A refused call really is made again, on copies of the states: when it was told to come, and one
+   * microsecond before.
+   */
   #checkRetry({ call, step, verdicts }: Taken): void {
     let retryUs = 0
     for (const verdict of verdicts) retryUs = Math.max(retryUs, verdict.retryUs)
@@ -308,7 +318,9 @@ class Comparison {
   }
 }
 
-/** The TAT is when the level has leaked to zero: both sides in units of 1 / permits microseconds. */
+/**
+ * The TAT is when the level has leaked to zero: both sides in units of 1 / permits microseconds.
+ */
 function sameLevel([tatUs, part]: Float64Array, { units, atUs, numbers: { permits } }: OracleState): boolean {
   const tat = BigInt(tatUs as number) * permits + BigInt(part as number)
   return tat === atUs * permits + units && isPart(part, permits)

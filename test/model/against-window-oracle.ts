@@ -1,6 +1,7 @@
 /**
- * Holds every step of a trace of a window against its oracle: the outcome, every figure by what it means, the state, and what the window promises
- * of its admissions. Plain comparisons and one message when something is wrong, because this runs millions of times.
+ * Holds every step of a trace of a window against its oracle: the outcome, every figure by what it
+ * means, the state, and what the window promises of its admissions. Plain comparisons and one
+ * message when something is wrong, because this runs millions of times.
  */
 
 import type { Verdict } from '../../src/algorithms/decide.ts'
@@ -114,8 +115,9 @@ class Comparison {
   }
 
   /**
-   * What the limit says of any stretch of time, looked up in the list of all admissions under like numbers: those of a stretch that ends with the
-   * latest are no more than the largest limit of theirs.
+   * What the limit says of any stretch of time, looked up in the list of all admissions under like
+   * numbers: those of a stretch that ends with the latest are no more than the largest limit of
+   * theirs.
    */
   #checkPromise(): void {
     const { history, numbers } = this.#oracle
@@ -170,7 +172,10 @@ class Comparison {
     this.#expect(held === expected, () => `the store holds ${held} (${this.#held && textOf(this.#held)}), the oracle ${expected}`)
   }
 
-  /** A refused call really is made again, on copies of the state: when it was told to come, and one microsecond before. */
+  /**
+   * A refused call really is made again, on copies of the state: when it was told to come, and one
+   * microsecond before.
+   */
   #checkRetry({ nowUs }: Call, part: Part, retryUs: number): void {
     this.#expect(this.#forkAllows(nowUs + retryUs, part), () => `called again after ${retryUs}, it is not allowed`)
     this.#expect(!this.#forkAllows(nowUs + retryUs - 1, part), () => `called before ${retryUs}, it is allowed`)
@@ -216,7 +221,10 @@ class Comparison {
   }
 }
 
-/** Whether an admission lies in the same stretch, the one that ends with `latestUs`, of which the limit promises something. */
+/**
+ * Whether an admission lies in the same stretch, the one that ends with `latestUs`, of which the
+ * limit promises something.
+ */
 const IN_ONE_STRETCH: Readonly<Record<WindowKind, (numbers: WindowNumbers, latestUs: number, atUs: number) => boolean>> = {
   fixedWindow: ({ anchor, lengthUs }, latestUs, atUs) =>
     anchor === 'first' ? latestUs === atUs : Math.floor((latestUs - anchor) / lengthUs) === Math.floor((atUs - anchor) / lengthUs),

@@ -1,6 +1,6 @@
 /**
- * Law 8 judged from the outside: calls under several sets of numbers on one key, forward in time, and what was admitted is counted. Nothing here
- * knows how a state is kept.
+ * Law 8 judged from the outside: calls under several sets of numbers on one key, forward in time,
+ * and what was admitted is counted. Nothing here knows how a state is kept.
  */
 import { describe, expect, test } from 'vitest'
 import type { Rule } from '../../src/algorithms/algorithm.ts'
@@ -37,7 +37,10 @@ interface Life {
   readonly refused: number
 }
 
-/** Lives through calls of several callers on one key. Every refusal is tried: when it was told to come again, and one microsecond before. */
+/**
+ * Lives through calls of several callers on one key. Every refusal is tried: when it was told to
+ * come again, and one microsecond before.
+ */
 function live(random: Random, rules: readonly Rule[], aheadUs: number): Life {
   const store = new PureStore()
   const admitted: Admitted[] = []
@@ -101,7 +104,10 @@ function several<T>(random: Random, some: () => T): T[] {
   return Array.from({ length: random.whole(2, 4) }, some)
 }
 
-/** Numbers that are near enough to each other to matter to each other, of unlike paces; and some from anywhere. */
+/**
+ * Numbers that are near enough to each other to matter to each other, of unlike paces; and some
+ * from anywhere.
+ */
 function mixedLevels(random: Random): TraceNumbers[] {
   if (random.chance(0.25)) return several(random, () => someNumbers(random))
   const unitUs = random.pick([1, 1_000, 1_000_000])
@@ -130,7 +136,10 @@ function fastest(numbers: readonly Pace[]): Pace {
   )
 }
 
-/** By how much of the bound the fullest span of all fills it; above 1 it is broken. `slackUs` of the pace are allowed on top of each span. */
+/**
+ * By how much of the bound the fullest span of all fills it; above 1 it is broken. `slackUs` of the
+ * pace are allowed on top of each span.
+ */
 function fillOf(
   times: readonly (readonly [us: number, cost: number])[],
   capacity: number,

@@ -1,4 +1,7 @@
-/** The slow, obvious version of `concurrency`: a list of who holds what until when, and of who stands in line. It shares no formula with the code. */
+/**
+ * The slow, obvious version of `concurrency`: a list of who holds what until when, and of who
+ * stands in line. It shares no formula with the code.
+ */
 
 export interface Numbers {
   readonly max: number
@@ -128,7 +131,8 @@ export class ConcurrencyOracle {
     }
     if (this.#line(nowUs).length >= MOST_IN_LINE) return this.#told(question, nowUs, { outcome: 'limited', retryUs, given: -1 })
     const token = this.#enter(numbers, nowUs, { count: 0, capacity: numbers.max, expiresUs: lineUs })
-    // After a reset and a step back of the clock the new place may have the number of the old one: then it is the same.
+    // After a reset and a step back of the clock the new place may have the number of the old one:
+    // then it is the same.
     if (token === question.place) return this.#told(question, nowUs, { outcome: 'limited', retryUs, given: 1 })
     return this.#told(question, nowUs, { outcome: 'limited', retryUs, enteredUs: token })
   }

@@ -1,4 +1,7 @@
-/** `concurrency` against a naive list of leases: the answer and the state after each step, on every store. */
+/**
+ * `concurrency` against a naive list of leases: the answer and the state after each step, on every
+ * store.
+ */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { RULE, type Rule, type StateFields } from '../../src/algorithms/algorithm.ts'

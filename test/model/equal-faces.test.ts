@@ -92,8 +92,9 @@ function somePair(random: Random): WindowNumbers {
 }
 
 /**
- * A sliding window counts the slots that a log of `window - window / slots` still sees in full, and the slots that it sees at all are no older than
- * `window + window / slots`. So it lies between two logs: what it was charged leaves neither before the one nor after the other.
+ * A sliding window counts the slots that a log of `window - window / slots` still sees in full, and
+ * the slots that it sees at all are no older than `window + window / slots`. So it lies between two
+ * logs: what it was charged leaves neither before the one nor after the other.
  */
 test('a sliding window never has less in use than a log of window - window / slots that saw the same admissions, nor more than one of window + window / slots', () => {
   const random = new Random(SEED)
@@ -109,7 +110,8 @@ test('a sliding window never has less in use than a log of window - window / slo
     for (const { nowUs, cost } of forwardCalls(random, numbers)) {
       const { outcome, remaining } = window.step('take', nowUs, cost)
       if (outcome === 'allowed') {
-        // What the window admits, the shorter log admits: a window is never the more generous of the two.
+        // What the window admits, the shorter log admits: a window is never the more generous of
+        // the two.
         if (shorter.step('take', nowUs, cost).outcome !== 'allowed')
           expect.fail(`${JSON.stringify(numbers)}: more than the shorter log admits`)
         longer.step('take', nowUs, cost)

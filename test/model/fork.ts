@@ -1,9 +1,15 @@
-/** A copy of a key's states to try something on, so that the same moment can be lived through more than once. */
+/**
+ * A copy of a key's states to try something on, so that the same moment can be lived through more
+ * than once.
+ */
 import type { Rule } from '../../src/algorithms/algorithm.ts'
 import { type Cell, decide, type Op, type Verdict } from '../../src/algorithms/decide.ts'
 import { cellOf, type HeldState } from './pure-store.ts'
 
-/** The caller's rule, and the state it starts from: undefined for a key that is not held. The words are copied. */
+/**
+ * The caller's rule, and the state it starts from: undefined for a key that is not held. The words
+ * are copied.
+ */
 export interface ForkedLimit {
   readonly rule: Rule
   readonly held: HeldState | undefined
@@ -31,7 +37,10 @@ export class Fork {
     return granted
   }
 
-  /** The states as text, with the numbers they are written under; undefined for a key that is still not held. */
+  /**
+   * The states as text, with the numbers they are written under; undefined for a key that is still
+   * not held.
+   */
   texts(): (string | undefined)[] {
     return this.#cells.map(({ own, s, i, isHeld }) => (isHeld ? textOf({ own, words: s.subarray(i) }) : undefined))
   }

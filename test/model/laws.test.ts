@@ -1,7 +1,8 @@
 /**
- * The ten laws of the design, each as a property of its own, through what a user holds wherever the law speaks of that.
- * laws-gcra.test.ts and laws-token-bucket.test.ts hold every step of long traces against the oracle, which covers laws 1 to 6, 8 and 10 at
- * once; here each law is said alone. Law 7 (same tape, same decisions on every store) is stores-agree.test.ts.
+ * The ten laws of the design, each as a property of its own, through what a user holds wherever the
+ * law speaks of that. laws-gcra.test.ts and laws-token-bucket.test.ts hold every step of long
+ * traces against the oracle, which covers laws 1 to 6, 8 and 10 at once; here each law is said
+ * alone. Law 7 (same tape, same decisions on every store) is stores-agree.test.ts.
  */
 
 import { describe, expect, test } from 'vitest'
@@ -22,7 +23,9 @@ const KINDS: readonly OracleKind[] = ['gcra', 'tokenBucket']
 const START_US = 1_700_000_000_000_000
 const KEY = 'k'
 
-/** A moment in the life of a key: who calls, what it holds, and under which rule that was written. */
+/**
+ * A moment in the life of a key: who calls, what it holds, and under which rule that was written.
+ */
 interface Situation {
   readonly random: Random
   readonly rule: Rule
@@ -33,7 +36,10 @@ interface Situation {
   readonly maxAheadUs: number
 }
 
-/** Calls `visit` with what a key looks like after every step of some traces: states of every kind that calls can lead to. */
+/**
+ * Calls `visit` with what a key looks like after every step of some traces: states of every kind
+ * that calls can lead to.
+ */
 function forEverySituation(kind: OracleKind, usualTraces: number, visit: (situation: Situation) => void): void {
   for (let k = 0; k < traceCount(usualTraces); k++) {
     const trace = new Trace(SEED + k, [kind])
@@ -46,7 +52,8 @@ function forEverySituation(kind: OracleKind, usualTraces: number, visit: (situat
       const { rule } = (scopes[index] as Scope).limits[0] as Scope['limits'][number]
       const held = store.held('laws', 'a', KEY)
       const fork = new Fork([{ rule, held }])
-      // A charge under a shorter window may leave a state that is dated more than that window ahead: the next contact repairs it.
+      // A charge under a shorter window may leave a state that is dated more than that window
+      // ahead: the next contact repairs it.
       answer(fork, 'ask', nowUs, 0)
       visit({ random, rule, own: held?.own ?? rule, held: fork.held, fork, nowUs, maxAheadUs: trace.maxAheadUs })
     })
@@ -175,7 +182,8 @@ describe.each(KINDS)('%s', (kind) => {
       const one = fork.copy()
       for (let k = 0; k < cost; k++) same(answer(one, 'take', nowUs, 1).outcome, 'allowed', 'one permit')
       same(answer(fork, 'take', nowUs, cost).outcome, 'allowed', `${cost} permits`)
-      // Both repaired, where the window of these numbers is shorter than the one that the time stood still for.
+      // Both repaired, where the window of these numbers is shorter than the one that the time
+      // stood still for.
       for (const each of [one, fork]) answer(each, 'ask', nowUs, 0)
       same(one.texts(), fork.texts(), `${cost} permits`)
     })
@@ -184,7 +192,8 @@ describe.each(KINDS)('%s', (kind) => {
   test('law 5: a clock that steps back gives nothing back, and delays a key by at most the step and at most a window', () => {
     forEverySituation(kind, 200, ({ fork, rule, own: { windowUs }, held, random }) => {
       if (held === undefined) return
-      // A gcra without a date, which does not know when it was written: the latest time at which stepping back can matter.
+      // A gcra without a date, which does not know when it was written: the latest time at which
+      // stepping back can matter.
       const isDated = (held.words[2] as number) >= 0
       const atUs = (isDated ? held.words[2] : held.words[0]) as number
       const stepUs = random.pick([1, random.magnitude(1, windowUs), windowUs, windowUs + 1, random.magnitude(1, 3 * windowUs)])

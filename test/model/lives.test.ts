@@ -1,4 +1,7 @@
-/** Law 6: a store that forgets a key the moment it is idle answers like one that never forgets, under any mixture of numbers. */
+/**
+ * Law 6: a store that forgets a key the moment it is idle answers like one that never forgets,
+ * under any mixture of numbers.
+ */
 import { expect, test } from 'vitest'
 import type { Verdict } from '../../src/algorithms/decide.ts'
 import { Step } from '../../src/stores/step.ts'

@@ -1,4 +1,7 @@
-/** Law 8 through what a user holds: plans side by side, and two versions of a program during a deploy, on every store. */
+/**
+ * Law 8 through what a user holds: plans side by side, and two versions of a program during a
+ * deploy, on every store.
+ */
 import { describe, expect, test } from 'vitest'
 import type { AsyncStore } from '../../src/index.ts'
 import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'

@@ -51,7 +51,10 @@ export function playUntold(store: Inspectable, tape: readonly Recorded[], limite
   return untold
 }
 
-/** The next step is sent when the one before is answered and its states are read, the way `sluice inspect` does. */
+/**
+ * The next step is sent when the one before is answered and its states are read, the way
+ * `sluice inspect` does.
+ */
 export async function playRedis(
   client: TestRedis,
   prefix: string,

@@ -1,4 +1,7 @@
-/** The least that a store can be: a map of states, and `decide`. The oracle is held against it, and every other store too. */
+/**
+ * The least that a store can be: a map of states, and `decide`. The oracle is held against it, and
+ * every other store too.
+ */
 import type { Rule } from '../../src/algorithms/algorithm.ts'
 import { type Cell, decide, emptyVerdict, type Verdict } from '../../src/algorithms/decide.ts'
 import type { Step } from '../../src/stores/store.ts'
@@ -40,7 +43,10 @@ function idOf(limiter: string, limit: string, key: string): string {
   return `${limiter} ${limit} ${key}`
 }
 
-/** What is asked and the state it is decided on, with room for a charge. The words stay where they are if they have that already. */
+/**
+ * What is asked and the state it is decided on, with room for a charge. The words stay where they
+ * are if they have that already.
+ */
 export function cellOf(rule: Rule, cost: number, ticket: Cell['ticket'], held: HeldState | undefined): Cell {
   const s = roomy(held?.words, rule.words)
   const own = held?.own ?? rule

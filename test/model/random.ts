@@ -31,7 +31,10 @@ export class Random {
     return Math.min(most, least + Math.floor(fine * (most - least + 1)))
   }
 
-  /** A whole number from `least` to `most`, where every order of magnitude is as likely as any other. `least` is at least 1. */
+  /**
+   * A whole number from `least` to `most`, where every order of magnitude is as likely as any
+   * other. `least` is at least 1.
+   */
   magnitude(least: number, most: number): number {
     const grown = Math.floor(least * (most / least) ** this.fraction())
     return Math.min(most, Math.max(least, grown))

@@ -55,7 +55,10 @@ export function levelLimit(kind: OracleKind, { capacity, permits, periodUs }: Or
   return kind === 'tokenBucket' ? tokenBucket({ capacity, refill: rate }) : leakyBucket({ capacity, leak: rate })
 }
 
-/** Before the first call, and after one that is not answered, nothing is known; the next call is then chosen freely. */
+/**
+ * Before the first call, and after one that is not answered, nothing is known; the next call is
+ * then chosen freely.
+ */
 const NOTHING: Omit<Seen, 'openReservations' | 'openCharges'> = { limited: false, retryUs: 0, resetUs: 0, delayUs: 0, remaining: [] }
 
 export function runTrace(

@@ -1,6 +1,7 @@
 /**
- * Law 11: what a decision is settled by counts as if it had been charged from the start. Windows and logs: exactly. Levels: never less than that, so that
- * settling is never a gift, and exactly that as long as the key is in use.
+ * Law 11: what a decision is settled by counts as if it had been charged from the start. Windows
+ * and logs: exactly. Levels: never less than that, so that settling is never a gift, and exactly
+ * that as long as the key is in use.
  */
 import { describe, expect, test } from 'vitest'
 import {
@@ -109,7 +110,10 @@ interface Known {
   cost: number
 }
 
-/** The level in units of 1 / 1,000,000 permits: each charge adds to it, time drains it, never below zero. */
+/**
+ * The level in units of 1 / 1,000,000 permits: each charge adds to it, time drains it, never below
+ * zero.
+ */
 function levelOf(known: readonly Known[], nowUs: number): bigint {
   let level = 0n
   let atUs = BigInt(START_US)
@@ -180,7 +184,8 @@ describe.each(LEVELS)('$type', ({ limit }) => {
       const random = new Random(seed)
       const { limiter, clock } = setUp(limit)
       const known: Known[] = []
-      // Those that were charged last are settled first: none is settled after one before it was given back.
+      // Those that were charged last are settled first: none is settled after one before it was
+      // given back.
       const open: { readonly entry: Known; readonly estimate: number; settle(actual: number): void }[] = []
       for (let n = 0; n < 60; n++) {
         clock.setUs(clock.nowUs() + random.pick([0, 1, random.whole(0, 300_000), random.whole(0, 3_000_000)]))
@@ -225,15 +230,20 @@ interface Open {
   readonly estimate: number
   readonly decision: Decision & { settle(actual: number): void }
   readonly drainedUs: number
-  /** What came back since it was decided of charges before it, and of those that nobody named. In microseconds of draining, rounded up. */
+  /**
+   * What came back since it was decided of charges before it, and of those that nobody named. In
+   * microseconds of draining, rounded up.
+   */
   beforeUs: number
   unnamedUs: number
   isReset: boolean
 }
 
 /**
- * Plays calls that are settled, refunded and reset in any order beside a world that knew all costs. What is missing there in the end is a gift, and it is at most what
- * the settlements were allowed: each the difference, and no more than what came back meanwhile of charges before it. Answers how often there was one.
+ * Plays calls that are settled, refunded and reset in any order beside a world that knew all costs.
+ * What is missing there in the end is a gift, and it is at most what the settlements were allowed:
+ * each the difference, and no more than what came back meanwhile of charges before it. Answers how
+ * often there was one.
  */
 function playInAnyOrder(limit: Limit, seed: number): number {
   const random = new Random(seed)

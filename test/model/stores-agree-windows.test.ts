@@ -1,4 +1,7 @@
-/** Law 7 for the windows: same tape, same decisions, same state, on every store. The levels are in stores-agree.test.ts. */
+/**
+ * Law 7 for the windows: same tape, same decisions, same state, on every store. The levels are in
+ * stores-agree.test.ts.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/stores/memory/memory-store.ts'
@@ -15,7 +18,10 @@ import { WINDOW_KINDS, windowScopes, windowTrace } from './window-trace.ts'
 const LIMITER = 'agree'
 /** The largest state of a trace, with its figures: 1,000 slots, and a log of 2,000. */
 const MOST_WORDS: Readonly<Record<WindowKind, number>> = { fixedWindow: 10, slidingWindow: 1_010, slidingLog: 5_011 }
-/** How many traces are on their way to Redis at one time: it answers them interleaved, each on a key of its own. */
+/**
+ * How many traces are on their way to Redis at one time: it answers them interleaved, each on a key
+ * of its own.
+ */
 const AT_ONCE = 50
 
 let redis: TestRedis

@@ -1,4 +1,7 @@
-/** Law 7: same tape, same decisions, same state, on every store. The tape is recorded on the least of stores, which stands beside the oracle in the tests of the laws. */
+/**
+ * Law 7: same tape, same decisions, same state, on every store. The tape is recorded on the least
+ * of stores, which stands beside the oracle in the tests of the laws.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { memoryStore } from '../../src/stores/memory/memory-store.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
@@ -24,7 +27,10 @@ const MIXES: readonly { readonly mix: string; readonly kinds: readonly OracleKin
   { mix: 'gcra and token bucket on one key', kinds: ['gcra', 'tokenBucket'] },
 ]
 
-/** How many traces are on their way to Redis at one time: it answers them interleaved, each on a key of its own. */
+/**
+ * How many traces are on their way to Redis at one time: it answers them interleaved, each on a key
+ * of its own.
+ */
 const AT_ONCE = 100
 
 let redis: TestRedis
@@ -70,7 +76,8 @@ describe.each(MIXES)('on every step of every tape of $mix', ({ mix, kinds }) => 
   test('Redis answers and holds what it should', async () => {
     const traces = traceCount(kinds.length === 1 ? 70 : 40)
     const prefix = `agree-${kinds.join('-')}`
-    // Of several states of a key Redis forgets what is idle, and a clock that steps back would find it gone.
+    // Of several states of a key Redis forgets what is idle, and a clock that steps back would find
+    // it gone.
     const forwardOnly = kinds.length > 1
     let steps = 0
     for (let first = 0; first < traces; first += AT_ONCE) {

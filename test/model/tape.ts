@@ -1,4 +1,7 @@
-/** A trace written down as it ran on the least of stores, so that others can be played the same tape and asked the same questions. */
+/**
+ * A trace written down as it ran on the least of stores, so that others can be played the same tape
+ * and asked the same questions.
+ */
 
 import type { StateFields } from '../../src/algorithms/algorithm.ts'
 import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'
@@ -16,7 +19,10 @@ export interface Recorded {
   readonly held: readonly ShownState[]
 }
 
-/** A state as text: field by field in one order, and the numbers it is written under; undefined for none. */
+/**
+ * A state as text: field by field in one order, and the numbers it is written under; undefined for
+ * none.
+ */
 export interface ShownState {
   readonly fields: string | undefined
   readonly numbers: string | undefined
@@ -52,7 +58,10 @@ export function shownFields(fields: StateFields | undefined): string | undefined
   return shown.sort().join(', ')
 }
 
-/** Plays tapes to another store: knows which of its tickets stands for which on the tape, and finds the first difference. */
+/**
+ * Plays tapes to another store: knows which of its tickets stands for which on the tape, and finds
+ * the first difference.
+ */
 export class Playback {
   readonly #tickets = new Map<Ticket, Ticket>()
 
@@ -63,7 +72,10 @@ export class Playback {
     return new Step(op, scope, theirs, aheadUs, ofUs, nowUs)
   }
 
-  /** `states`: what the store holds afterwards. Where it does not tell the numbers of a state, these show in what it answers later. */
+  /**
+   * `states`: what the store holds afterwards. Where it does not tell the numbers of a state, these
+   * show in what it answers later.
+   */
   compare({ call, step, verdicts, held }: Recorded, answers: readonly Verdict[], states: readonly Partial<ShownState>[]): void {
     verdicts.forEach((verdict, p) => {
       const answer = answers[p] as Verdict

@@ -1,15 +1,19 @@
 /**
- * Traces: long sequences of calls on one key, made up on the way. A trace is told what the last call was answered and chooses the
- * next one so that it hurts: exactly at the announced retry, one microsecond before it, back in time by a little, by a window, by
- * more, after the key has gone idle, at the same instant. Every call has numbers of its own, as plans and versions side by side do. Equal seeds and
- * equal answers give equal traces.
+ * Traces: long sequences of calls on one key, made up on the way. A trace is told what the last
+ * call was answered and chooses the next one so that it hurts: exactly at the announced retry, one
+ * microsecond before it, back in time by a little, by a window, by more, after the key has gone
+ * idle, at the same instant. Every call has numbers of its own, as plans and versions side by side
+ * do. Equal seeds and equal answers give equal traces.
  */
 import type { OracleKind, OracleNumbers } from '../../src/testing/oracle.ts'
 import { Random } from './random.ts'
 
 export const CALLS_PER_TRACE = 200
 
-/** Both can be set from outside to look further than the tests do: `SLUICE_SEED=7 SLUICE_TRACES=100000 npx vitest run test/model`. */
+/**
+ * Both can be set from outside to look further than the tests do:
+ * `SLUICE_SEED=7 SLUICE_TRACES=100000 npx vitest run test/model`.
+ */
 export const SEED = fromEnvironment('SLUICE_SEED', 20_260_417)
 export const traceCount = (usual: number) => fromEnvironment('SLUICE_TRACES', usual)
 
@@ -224,7 +228,10 @@ export class Trace<Kind extends string = OracleKind, Numbers extends SizedNumber
   }
 }
 
-/** Costs around what is there now, because that is where decisions tip; some that can never fit, and some of nothing. */
+/**
+ * Costs around what is there now, because that is where decisions tip; some that can never fit, and
+ * some of nothing.
+ */
 function someCost(random: Random, capacity: number, remaining: number): number {
   return random.weighted([
     [20, 1],
@@ -253,7 +260,10 @@ function someUse(random: Random, capacity: number): number {
   ])
 }
 
-/** A few sets of numbers that meet on one key: some near each other, some that have nothing in common. */
+/**
+ * A few sets of numbers that meet on one key: some near each other, some that have nothing in
+ * common.
+ */
 function paletteOf<Numbers extends SizedNumbers>(
   random: Random,
   limits: number,

@@ -87,7 +87,10 @@ function variedWindow(kind: WindowKind, random: Random, numbers: WindowTraceNumb
   })
 }
 
-/** The nearest numbers that a limit accepts, with what does not concern this kind left the same everywhere. */
+/**
+ * The nearest numbers that a limit accepts, with what does not concern this kind left the same
+ * everywhere.
+ */
 function sized(kind: WindowKind, numbers: WindowNumbers): WindowTraceNumbers {
   const limit = Math.min(numbers.limit, kind === 'slidingLog' ? LONGEST_LOG : MAX_PERMITS)
   const lengthUs = Math.min(numbers.lengthUs, MAX_WINDOW_US)

@@ -1,4 +1,7 @@
-/** Limiters seen by the real OpenTelemetry SDK: in memory on a clock of the test's, on a real Redis, and while it is away. */
+/**
+ * Limiters seen by the real OpenTelemetry SDK: in memory on a clock of the test's, on a real Redis,
+ * and while it is away.
+ */
 import { metrics } from '@opentelemetry/api'
 import {
   AggregationTemporality,
@@ -38,7 +41,10 @@ async function collected(): Promise<MetricData[]> {
   return exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((scope) => scope.metrics))
 }
 
-/** A line for each series: `sluice.decisions limiter=api result=allowed: 2`. Of a histogram: how many, and the sum. */
+/**
+ * A line for each series: `sluice.decisions limiter=api result=allowed: 2`. Of a histogram: how
+ * many, and the sum.
+ */
 async function series(): Promise<string[]> {
   const lines = (await collected()).flatMap(({ descriptor, dataPointType, dataPoints }) =>
     dataPoints.map(({ attributes, value }) => {

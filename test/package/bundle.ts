@@ -48,7 +48,10 @@ function modulesOf({ modules }: OutputChunk, project: Project): Bundle['modules'
     .filter(({ code }) => code !== '')
 }
 
-/** Where the bytes are: for each module, by how much the whole would shrink without it. Near enough to choose where to look. */
+/**
+ * Where the bytes are: for each module, by how much the whole would shrink without it. Near enough
+ * to choose where to look.
+ */
 export function weights({ modules }: Bundle): string {
   const minified = modules.map(({ path, code }) => ({ path, code: minifySync(path, code, { compress: { unused: false } }).code }))
   const whole = gzippedBytes(minified.map(({ code }) => code).join(''))

@@ -1,4 +1,7 @@
-/** A Nest project with Jest, as Nest's command line makes one, that uses the packed package. It has a lock file of its own, as it weighs 130 MB. */
+/**
+ * A Nest project with Jest, as Nest's command line makes one, that uses the packed package. It has
+ * a lock file of its own, as it weighs 130 MB.
+ */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './project.ts'

@@ -1,4 +1,7 @@
-/** The packed tarball is what users get, so it is packed, installed and used here: in every runtime, by every kind of importer. */
+/**
+ * The packed tarball is what users get, so it is packed, installed and used here: in every runtime,
+ * by every kind of importer.
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, normalize } from 'node:path'
@@ -209,7 +212,8 @@ describe('the linters of packages', () => {
     const result = await checkPackage(createPackageFromTarballData(new Uint8Array(readFileSync(project.tarball))))
     if (!result.types) throw new Error('the tarball holds no types')
     const faults = result.problems.filter((problem) => {
-      // `node10` is how TypeScript resolved before packages had `exports`. TypeScript 7 has dropped it.
+      // `node10` is how TypeScript resolved before packages had `exports`. TypeScript 7 has dropped
+      // it.
       return !('resolutionKind' in problem && problem.resolutionKind === 'node10')
     })
     expect(faults).toEqual([])
@@ -218,7 +222,10 @@ describe('the linters of packages', () => {
 })
 
 describe('in a browser', () => {
-  /** The globals that a page has for sure: JavaScript's own without shared memory, timers and a clock. No `process`. */
+  /**
+   * The globals that a page has for sure: JavaScript's own without shared memory, timers and a
+   * clock. No `process`.
+   */
   function page(extra: object = {}): object {
     const context = createContext({ performance, setTimeout, clearTimeout, ...extra })
     if (!('crypto' in extra)) runInContext('delete globalThis.SharedArrayBuffer; delete globalThis.Atomics', context)
@@ -258,10 +265,12 @@ describe('in a browser', () => {
 })
 
 describe('the size of what is imported, minified and gzipped,', () => {
-  // The goal is 13 kB (13,312 bytes); waiting brings more than a quarter of this (docs/decisions/packaging.md). It should only go down: a change that raises it says
-  // why here. Circuit breaker, fallbacks, and what waiting needs between processes travel with the stores that need them. Last raised by 1,700: decisions
-  // are settled by what they really cost, and charges land beyond the limit. Then by 1,000: who waits for a release has a place in line (decide, queue). Permits
-  // and leases travel with `concurrency`.
+  // The goal is 13 kB (13,312 bytes); waiting brings more than a quarter of this
+  // (docs/decisions/packaging.md). It should only go down: a change that raises it says why here.
+  // Circuit breaker, fallbacks, and what waiting needs between processes travel with the stores
+  // that need them. Last raised by 1,700: decisions are settled by what they really cost, and
+  // charges land beyond the limit. Then by 1,000: who waits for a release has a place in line
+  // (decide, queue). Permits and leases travel with `concurrency`.
   const MOST_BYTES = 20_600
   const MOST_WITH_PERMITS = 24_400
 

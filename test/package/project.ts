@@ -1,4 +1,7 @@
-/** Packs the package as npm would publish it, and installs the tarball into a project of its own, as a user does. */
+/**
+ * Packs the package as npm would publish it, and installs the tarball into a project of its own, as
+ * a user does.
+ */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -57,7 +60,10 @@ async function packedAndInstalled(folder: string): Promise<Pick<Project, 'tarbal
   }
 }
 
-/** Beside `sluice/nest` there is always Nest, beside `sluice/otel` OpenTelemetry. Nothing has to be fetched: of Nest what is needed stands in for it. */
+/**
+ * Beside `sluice/nest` there is always Nest, beside `sluice/otel` OpenTelemetry. Nothing has to be
+ * fetched: of Nest what is needed stands in for it.
+ */
 function standIn(folder: string): void {
   cpSync(join(root, 'node_modules/@opentelemetry/api'), join(folder, 'node_modules/@opentelemetry/api'), { recursive: true })
   standInFor(folder, '@nestjs/common', {
@@ -95,7 +101,10 @@ async function pack(folder: string): Promise<Packed> {
   return packed as Packed
 }
 
-/** The algorithms by the folders of their sources: the name of the factory and the name of the folder. */
+/**
+ * The algorithms by the folders of their sources: the name of the factory and the name of the
+ * folder.
+ */
 export const algorithms = readdirSync(join(root, 'src/algorithms'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => ({ folder: name, factory: name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase()) }))

@@ -6,7 +6,10 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** Runs a program to its end, whatever the end is. Never blocks: a test worker that cannot answer for a minute is given up on. */
+/**
+ * Runs a program to its end, whatever the end is. Never blocks: a test worker that cannot answer
+ * for a minute is given up on.
+ */
 export function run(command: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = process.env): Promise<Ended> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })

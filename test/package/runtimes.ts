@@ -1,6 +1,7 @@
 /**
- * The runtimes in which the packed package is tried, and two versions of PostgreSQL. They come from the npm registry as packages with the binary
- * inside. Together they weigh 800 MB, too much for `npm ci`, so they have a package.json and a lock file of their own.
+ * The runtimes in which the packed package is tried, and two versions of PostgreSQL. They come from
+ * the npm registry as packages with the binary inside. Together they weigh 800 MB, too much for
+ * `npm ci`, so they have a package.json and a lock file of their own.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -46,7 +47,8 @@ function canInstall(): boolean {
 export async function installRuntimes(): Promise<void> {
   if (!canInstall() || isCurrent()) return
   console.log('Installing Node, Bun, Deno and PostgreSQL binaries for test/package and others (800 MB, once) ...')
-  // Made aside and then moved as a whole, so that neither an interrupted install nor a second run at the same time leaves a half.
+  // Made aside and then moved as a whole, so that neither an interrupted install nor a second run
+  // at the same time leaves a half.
   mkdirSync(join(root, 'tmp'), { recursive: true })
   const aside = mkdtempSync(join(root, 'tmp/runtimes-'))
   try {
@@ -74,7 +76,10 @@ export function binaryOf({ binary }: Runtime): string {
   return resolve(installed, binary)
 }
 
-/** Runs a program in a runtime with a bare environment: what it prints on stderr is then the program's doing. */
+/**
+ * Runs a program in a runtime with a bare environment: what it prints on stderr is then the
+ * program's doing.
+ */
 export function runIn(runtime: Runtime, args: readonly string[], cwd: string): Promise<Ended> {
   return run(binaryOf(runtime), [...runtime.args, ...args], cwd, { HOME: cwd })
 }

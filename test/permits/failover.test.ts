@@ -1,6 +1,8 @@
 /**
- * A primary dies while permits are held, and its replica takes over. By the server's time no more than `max` are held at once where the replica knew all of
- * them, and holders keep them. Where it did not, no more than twice as many are, and when all were renewed or lost nothing is granted beyond `max`.
+ * A primary dies while permits are held, and its replica takes over. By the server's time no more
+ * than `max` are held at once where the replica knew all of them, and holders keep them. Where it
+ * did not, no more than twice as many are, and when all were renewed or lost nothing is granted
+ * beyond `max`.
  */
 import { createClient } from 'redis'
 import { expect, test } from 'vitest'
@@ -38,7 +40,9 @@ class Route {
   }
 }
 
-/** Callers in several processes, as Redis sees them, that take and release until they are stopped. */
+/**
+ * Callers in several processes, as Redis sees them, that take and release until they are stopped.
+ */
 function jobsOn(route: Route) {
   const witness = route.sender(PROCESSES)
   const notes: [number, number][] = []
@@ -50,7 +54,10 @@ function jobsOn(route: Route) {
     createLimiter(concurrency({ max: MAX, lease: LEASE_MS }), { name: 'jobs', store: redisStore(route.sender(k)) }),
   )
   let isStopped = false
-  /** Keeps a permit, and notes when it was held: if it is after the server told the time. Tells whether it was to the end. */
+  /**
+   * Keeps a permit, and notes when it was held: if it is after the server told the time. Tells
+   * whether it was to the end.
+   */
   const keep = async (permit: Awaited<ReturnType<(typeof limiters)[number]['acquire']>>, isOver: () => boolean) => {
     do {
       const us = await serverUs().catch(() => 0)
@@ -125,7 +132,8 @@ test.concurrent.each(CASES)(
       const settledAt = notes.length
       await until(async () => notes.length > settledAt + 60)
       isOver = true
-      // A grant that the replica did not know, where others have taken since, cannot be told from one that it ended: its holder is told.
+      // A grant that the replica did not know, where others have taken since, cannot be told from
+      // one that it ended: its holder is told.
       const isKept = await lasting
       if (heardUntil !== 'the middle') expect(isKept).toBe(true)
       await stop()

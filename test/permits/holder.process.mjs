@@ -1,4 +1,5 @@
-// One process of several that hold permits of one key. It notes in Redis, by the server's time, when it knew that it held one.
+// One process of several that hold permits of one key. It notes in Redis, by the server's time,
+// when it knew that it held one.
 import { createClient } from 'redis'
 import { concurrency, createLimiter } from '../../dist/index.js'
 import { redisStore } from '../../dist/stores/redis/index.js'

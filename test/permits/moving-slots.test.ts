@@ -1,7 +1,9 @@
 /**
- * A cluster moves a slot from one server to another, and back, while permits of two of its keys are held, renewed, taken and released. For longer than a
- * lease one of the keys has moved and the other has not: no script can have both, and they are renewed in one call. By the servers' time, which is that of one machine, no more than `max` are held
- * at once; every holder keeps its permit; and when all is over, nothing is left in use.
+ * A cluster moves a slot from one server to another, and back, while permits of two of its keys are
+ * held, renewed, taken and released. For longer than a lease one of the keys has moved and the
+ * other has not: no script can have both, and they are renewed in one call. By the servers' time,
+ * which is that of one machine, no more than `max` are held at once; every holder keeps its permit;
+ * and when all is over, nothing is left in use.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { concurrency, createLimiter } from '../../src/index.ts'
@@ -59,7 +61,9 @@ function slotWith(tag: string) {
     }
     throw new Error(`no server has slot ${slot}`)
   }
-  /** Moves key after key; `between` is waited for while the first has moved and the second has not. */
+  /**
+   * Moves key after key; `between` is waited for while the first has moved and the second has not.
+   */
   const move = async (between: () => Promise<void>) => {
     const source = await owner()
     const target = shards.servers.find((server) => server !== source) as RedisServer

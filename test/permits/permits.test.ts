@@ -1,4 +1,7 @@
-/** Permits in the memory of one process: what is taken is held until it is released, and who waits is next. */
+/**
+ * Permits in the memory of one process: what is taken is held until it is released, and who waits
+ * is next.
+ */
 import { describe, expect, test } from 'vitest'
 import { concurrency, createLimiter, gcra, memoryStore, type ReleaseEvent, SluiceError } from '../../src/index.ts'
 import { asyncStore } from '../../src/stores/index.ts'
@@ -590,7 +593,9 @@ describe('faults of other libraries', () => {
   })
 })
 
-/** A store that answers at once, and fails while it is told to: as SQLite does whose file is locked. */
+/**
+ * A store that answers at once, and fails while it is told to: as SQLite does whose file is locked.
+ */
 function failingStore() {
   const memory = memoryStore()
   const store = {

@@ -1,4 +1,7 @@
-/** Processes that are killed and stopped while they hold permits: by the server's time never more are held than there are places. */
+/**
+ * Processes that are killed and stopped while they hold permits: by the server's time never more
+ * are held than there are places.
+ */
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { expect, inject, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** A queueing system on a fake clock: what is held must be what theory says, to the microsecond where it is exact. */
+/**
+ * A queueing system on a fake clock: what is held must be what theory says, to the microsecond
+ * where it is exact.
+ */
 import { expect, test } from 'vitest'
 import { concurrency, createLimiter, type Permit } from '../../src/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/fake-clock.ts'
@@ -6,7 +9,10 @@ import { Random } from '../model/random.ts'
 
 const START_US = 1_700_000_000_000_000
 
-/** Plays calls at their times, which come in order. `fakeClock` sorts its timers at each look, so there is one for the next event only. */
+/**
+ * Plays calls at their times, which come in order. `fakeClock` sorts its timers at each look, so
+ * there is one for the next event only.
+ */
 class Events {
   readonly #heap: { atUs: number; act: () => void }[] = []
 

@@ -1,4 +1,7 @@
-/** Permits on a real Redis: leases by its clock, renewed, lost, sent again, adopted; and a line that all processes stand in. */
+/**
+ * Permits on a real Redis: leases by its clock, renewed, lost, sent again, adopted; and a line that
+ * all processes stand in.
+ */
 import { once as onceEvent } from 'node:events'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

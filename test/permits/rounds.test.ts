@@ -1,4 +1,7 @@
-/** Leases of many keys: each is renewed every third of it, a few hundred keys at a time, and one that is not renewed is lost in time. */
+/**
+ * Leases of many keys: each is renewed every third of it, a few hundred keys at a time, and one
+ * that is not renewed is lost in time.
+ */
 import { expect, test } from 'vitest'
 import { concurrency, createLimiter, memoryStore, type SyncStore } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/fake-clock.ts'

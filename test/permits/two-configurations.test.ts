@@ -1,6 +1,8 @@
 /**
- * Two copies of a service on one Redis, with another `max` and another lease: as while a new configuration is rolled out. Used belongs to the key, capacity to
- * the caller: each copy lets in by its own `max` whatever the other holds, nobody's lease is cut or lost, and nobody waits for ever.
+ * Two copies of a service on one Redis, with another `max` and another lease: as while a new
+ * configuration is rolled out. Used belongs to the key, capacity to the caller: each copy lets in
+ * by its own `max` whatever the other holds, nobody's lease is cut or lost, and nobody waits for
+ * ever.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { concurrency, createLimiter } from '../../src/index.ts'
@@ -63,7 +65,8 @@ test('each lets in by its own numbers, and renews what it holds by them', async 
       expect(endUs).toBeLessThanOrEqual(nowUs + lease * 1_000)
     }
   }
-  // Four of five places are used: one more for the new copy, none for the old one until fewer than its two are.
+  // Four of five places are used: one more for the new copy, none for the old one until fewer than
+  // its two are.
   await ofOld[0]?.release()
   expect((await before.consume('key')).allowed).toBe(false)
   const last = await after.consume('key')

@@ -1,4 +1,7 @@
-/** Which steps travel together, judged by the obvious way to find them: to look at all that wait, in the order they came. */
+/**
+ * Which steps travel together, judged by the obvious way to find them: to look at all that wait, in
+ * the order they came.
+ */
 import { expect, test } from 'vitest'
 import { Calls } from '../../src/stores/postgres/calls.ts'
 import { Job } from '../../src/stores/postgres/groups.ts'

@@ -1,6 +1,7 @@
 /**
- * A real PostgreSQL whose clock is set while it runs, by libfaketime: back by moments and by days, and forward again. Nothing else goes by that
- * clock, so what callers see is what the store makes of it.
+ * A real PostgreSQL whose clock is set while it runs, by libfaketime: back by moments and by days,
+ * and forward again. Nothing else goes by that clock, so what callers see is what the store makes
+ * of it.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { fakeTimeLibrary, type PostgresWithClock, startPostgresWithClock } from '../../scripts/postgres-server.mjs'

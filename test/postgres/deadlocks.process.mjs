@@ -1,5 +1,6 @@
-// One process of the deadlock soak: decisions by three limits on keys in any order, from several stores, and a report of what was charged
-// where, of the errors of the server, and of the rows that others had written first.
+// One process of the deadlock soak: decisions by three limits on keys in any order, from several
+// stores, and a report of what was charged where, of the errors of the server, and of the rows that
+// others had written first.
 import pg from 'pg'
 import { createLimiter, fixedWindow } from '../../dist/index.js'
 import { postgresStore } from '../../dist/stores/postgres/index.js'
@@ -18,7 +19,10 @@ const one = (prefix, count) => `${prefix}${Math.floor(chance() * count)}`
 
 const report = { errors: [], lost: 0, charged: {}, refused: 0 }
 const year = fixedWindow({ limit, window: '366d' })
-/** Three limits that are counted in the end, and one whose rows are idle at once, so that they are swept while others are written. */
+/**
+ * Three limits that are counted in the end, and one whose rows are idle at once, so that they are
+ * swept while others are written.
+ */
 const limits = { user: year, tenant: year, region: year, moment: fixedWindow({ limit: 1_000, window: 1 }) }
 
 function limiterOn(pool) {

@@ -1,6 +1,7 @@
 /**
- * Deadlock soak: three processes decide by several limits, on keys that each call names in another order, on rows that come and go meanwhile.
- * Postgres itself counts the deadlocks. `npm run proof` runs it for longer; `SLUICE_SEED` and `SLUICE_TRACES` (calls of each caller) are its knobs.
+ * Deadlock soak: three processes decide by several limits, on keys that each call names in another
+ * order, on rows that come and go meanwhile. Postgres itself counts the deadlocks. `npm run proof`
+ * runs it for longer; `SLUICE_SEED` and `SLUICE_TRACES` (calls of each caller) are its knobs.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { afterAll, beforeAll, expect, test } from 'vitest'

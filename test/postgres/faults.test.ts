@@ -1,6 +1,7 @@
 /**
- * Faults of a real server, and of the network and the pooler before it. The promises: a decision that was answered is charged once; one that was not
- * answered is charged once or not at all, and never sent again; one that the server says did not happen is sent again.
+ * Faults of a real server, and of the network and the pooler before it. The promises: a decision
+ * that was answered is charged once; one that was not answered is charged once or not at all, and
+ * never sent again; one that the server says did not happen is sent again.
  */
 import pg from 'pg'
 import postgres from 'postgres'
@@ -41,7 +42,9 @@ async function usedOf({ pool, table }: TestTable, key: string): Promise<number> 
   return state === undefined ? 0 : state.limit - state.remaining
 }
 
-/** Takes from a few keys until it is told to stop, and counts what was answered, and what was not. */
+/**
+ * Takes from a few keys until it is told to stop, and counts what was answered, and what was not.
+ */
 async function hammer(limiter: ReturnType<typeof limiterOn>, isOver: () => boolean): Promise<{ answered: number; failed: number }> {
   const counts = { answered: 0, failed: 0 }
   const worker = async (key: string) => {

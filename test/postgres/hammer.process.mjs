@@ -1,4 +1,5 @@
-// One process of the race: several pools that take from one key as fast as they can, and a report of every decision.
+// One process of the race: several pools that take from one key as fast as they can, and a report
+// of every decision.
 import pg from 'pg'
 import { limitsFrom } from '../../dist/config/index.js'
 import { createLimiter } from '../../dist/index.js'

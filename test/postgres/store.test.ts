@@ -1,4 +1,7 @@
-/** The Postgres store alone: its clients, statements, rows, rights and isolation levels. On a real server. */
+/**
+ * The Postgres store alone: its clients, statements, rows, rights and isolation levels. On a real
+ * server.
+ */
 import pg from 'pg'
 import postgres from 'postgres'
 import { afterEach, describe, expect, inject, test, vi } from 'vitest'
@@ -126,7 +129,8 @@ describe('statements', () => {
         storeTimeoutMs: 60_000,
       }),
     )
-    // Users and tenants in an order that differs from call to call: without one order of the locks this deadlocks within moments.
+    // Users and tenants in an order that differs from call to call: without one order of the locks
+    // this deadlocks within moments.
     const calls = Array.from({ length: 450 }, (_, k) => ({ user: `u${(k * 7) % 5}`, tenant: `t${(k * 11) % 2}` }))
     const decisions = await Promise.all(calls.map((key, k) => limiters[k % 3]?.consume(key)))
     // The table was missing at first.

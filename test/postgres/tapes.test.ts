@@ -1,4 +1,7 @@
-/** Law 7 on Postgres: random tapes, recorded on the least of stores, get the same answers and leave the same rows. */
+/**
+ * Law 7 on Postgres: random tapes, recorded on the least of stores, get the same answers and leave
+ * the same rows.
+ */
 import { afterAll, describe, expect, test } from 'vitest'
 import type { AsyncStore } from '../../src/index.ts'
 import { inspectRows } from '../../src/stores/postgres/inspect.ts'
@@ -36,7 +39,8 @@ describe.each(Object.keys(RECORDINGS))('on every step of every tape of %s', (nam
   test('Postgres answers and holds what it should', async () => {
     const traces = traceCount(12)
     const store = table.store()
-    // Each trace has a key of its own, so those that are under way at one time travel in the same calls.
+    // Each trace has a key of its own, so those that are under way at one time travel in the same
+    // calls.
     const played = await Promise.all(
       Array.from({ length: traces }, (_, k) => {
         const key = `${name}:${SEED + k}`
@@ -47,7 +51,10 @@ describe.each(Object.keys(RECORDINGS))('on every step of every tape of %s', (nam
   })
 })
 
-/** The next step is sent when the one before is answered and its rows are read, the way `sluice inspect` does. */
+/**
+ * The next step is sent when the one before is answered and its rows are read, the way
+ * `sluice inspect` does.
+ */
 async function play(store: AsyncStore, { pool, table }: TestTable, tape: readonly Recorded[], key: string): Promise<number> {
   const playback = new Playback()
   for (const recorded of tape) {

@@ -1,4 +1,7 @@
-/** The oldest PostgreSQL that is supported and the newest there is, beside the system's, which all other tests use. From the npm registry. */
+/**
+ * The oldest PostgreSQL that is supported and the newest there is, beside the system's, which all
+ * other tests use. From the npm registry.
+ */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'

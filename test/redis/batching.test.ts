@@ -1,4 +1,7 @@
-/** The decisions of one turn of the event loop travel together, and each is decided as if it had come alone. */
+/**
+ * The decisions of one turn of the event loop travel together, and each is decided as if it had
+ * come alone.
+ */
 import { randomUUID } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import { Cluster } from 'ioredis'
@@ -485,7 +488,9 @@ describe('a client that misbehaves', () => {
 })
 
 describe('a listener that throws', () => {
-  /** Submits a step for each key, and what is told to whom; the first throws whatever it is told. */
+  /**
+   * Submits a step for each key, and what is told to whom; the first throws whatever it is told.
+   */
   async function toldBy(store: ReturnType<typeof redisStore>): Promise<string[]> {
     const scope = createLimiter(LIMIT, { name: 'api', store }).scope()
     const dispatcher = new Dispatcher(store.driver, 64, undefined)
@@ -621,7 +626,8 @@ describe('a cluster', () => {
       const limiter = limiterOn(LIMIT, {}, oneAddress)
       const first = await Promise.all(Array.from({ length: 50 }, (_, k) => limiter.consume(`key ${k}`)))
       expect(first.map(({ remaining }) => remaining)).toEqual(first.map(() => 4))
-      // The text is large, so each node is told it once, however many calls find that it does not know the script.
+      // The text is large, so each node is told it once, however many calls find that it does not
+      // know the script.
       expect(calls.filter(([command]) => command === 'EVAL').length).toBeLessThanOrEqual(cluster.servers.length)
       calls.length = 0
       const second = await Promise.all(Array.from({ length: 50 }, (_, k) => limiter.consume(`key ${k % 25}`)))

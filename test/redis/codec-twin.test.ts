@@ -1,4 +1,7 @@
-/** codec.lua writes the bytes that codec.ts writes, and reads them as it does: in the Redis that runs it. */
+/**
+ * codec.lua writes the bytes that codec.ts writes, and reads them as it does: in the Redis that
+ * runs it.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RULE, type Rule } from '../../src/algorithms/algorithm.ts'
 import { labelOf, readState, writeState } from '../../src/algorithms/codec.ts'
@@ -40,7 +43,10 @@ for k = 1, #ARGV, 3 do
 end
 return records`
 
-/** ARGV: records. Answers for each the label, when it is idle, the numbers of its rule, where it ends, and its words. */
+/**
+ * ARGV: records. Answers for each the label, when it is idle, the numbers of its rule, where it
+ * ends, and its words.
+ */
 const READ = `${LIBRARY}${HEX}
 local states = {}
 for k = 1, #ARGV do
@@ -92,7 +98,10 @@ function anyState(random: Random, rule: Rule): State {
   return { rule, name: random.pick(['default', 'a', 'x'.repeat(64)]), idleAtUs, words }
 }
 
-/** One word at every size at which it needs a byte more: as it is and counted back, among the first words and behind them. */
+/**
+ * One word at every size at which it needs a byte more: as it is and counted back, among the first
+ * words and behind them.
+ */
 function edgeStates(): State[] {
   const rule = slidingWindow({ limit: 10, window: '1s' })[RULE]
   const numbers = [1, 2, 3, 4, 5, 6].flatMap((size) => [256 ** size - 1, 256 ** size])
@@ -105,7 +114,10 @@ function edgeStates(): State[] {
   )
 }
 
-/** More entries than are read at once, whose times take more bytes than their counts. Its words are 2 x 65,536 + 1. */
+/**
+ * More entries than are read at once, whose times take more bytes than their counts. Its words are
+ * 2 x 65,536 + 1.
+ */
 function longLog(): State {
   const rule = slidingLog({ limit: 52_426, window: '1d' })[RULE]
   const idleAtUs = 1_763_286_400_000_000
@@ -159,7 +171,9 @@ test('reads the same states', async () => {
   }
 })
 
-/** ARGV: label, when it is idle, words. Answers the record with tags, however many words there are. */
+/**
+ * ARGV: label, when it is idle, words. Answers the record with tags, however many words there are.
+ */
 const WRITE_TAGGED = `${LIBRARY}${HEX}
 local s = {}
 for word in string.gmatch(ARGV[3], '%S+') do
@@ -183,8 +197,9 @@ test('words with tags may be any number, more than are packed at once too', asyn
 })
 
 /**
- * ARGV: records and their labels. Answers for each whether it is one record under that label, also if it were longer or under another, when it is idle, its first four
- * words, and whether it is written as it was.
+ * ARGV: records and their labels. Answers for each whether it is one record under that label, also
+ * if it were longer or under another, when it is idle, its first four words, and whether it is
+ * written as it was.
  */
 const QUICK = `${LIBRARY}${HEX}
 local states = {}

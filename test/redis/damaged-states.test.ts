@@ -1,4 +1,7 @@
-/** Bytes that were ours until some of them were changed: a call answers or fails, the server is never held up, and other keys are decided. */
+/**
+ * Bytes that were ours until some of them were changed: a call answers or fails, the server is
+ * never held up, and other keys are decided.
+ */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {

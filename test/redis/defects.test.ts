@@ -1,4 +1,7 @@
-/** Defects that Redis limiters are known for, each a test of its name: Sluice does not have it. On the server's own clock. */
+/**
+ * Defects that Redis limiters are known for, each a test of its name: Sluice does not have it. On
+ * the server's own clock.
+ */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'

@@ -1,4 +1,7 @@
-/** Refusals that are repeated without asking Redis: by the numbers, with times as arguments, and on a real server. */
+/**
+ * Refusals that are repeated without asking Redis: by the numbers, with times as arguments, and on
+ * a real server.
+ */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -26,7 +29,10 @@ function refusal(retryUs: number): Verdict {
   return { outcome: 'limited', remaining: 0, retryUs, resetUs: retryUs + 1_000, delayUs: 0, atUs: 500, enteredUs: 500, ticket: undefined }
 }
 
-/** A store of many connections: it decides in another order than it was asked in, and answers in yet another. */
+/**
+ * A store of many connections: it decides in another order than it was asked in, and answers in yet
+ * another.
+ */
 class TimedStore {
   readonly #events: { readonly atUs: number; run(): void }[] = []
   /** What it decided, in that order, and whether that was answered. */
@@ -51,7 +57,10 @@ class TimedStore {
     while ((this.#events[0]?.atUs ?? Number.POSITIVE_INFINITY) <= nowUs) this.#events.shift()?.run()
   }
 
-  /** Whether it refuses this now, with no longer a wait, at a place behind all that it has answered: what is under way may come before or after. */
+  /**
+   * Whether it refuses this now, with no longer a wait, at a place behind all that it has answered:
+   * what is under way may come before or after.
+   */
   couldRefuse(step: Step, nowUs: number, retryUs: number): boolean {
     const ofKey = this.#decided.filter((decided) => decided.step.parts[0]?.key === step.parts[0]?.key)
     const asked = { step: { ...step, op: 'ask' as const }, atUs: nowUs }

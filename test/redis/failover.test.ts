@@ -1,7 +1,8 @@
 /**
- * A primary dies under load, and a replica takes over. Replication is asynchronous, so what the dead primary had admitted last may be unknown to its
- * successor: over-admission is bounded by one more capacity. It must not come to a call that hangs, a store that stays broken, a key without
- * a time to live.
+ * A primary dies under load, and a replica takes over. Replication is asynchronous, so what the
+ * dead primary had admitted last may be unknown to its successor: over-admission is bounded by one
+ * more capacity. It must not come to a call that hangs, a store that stays broken, a key without a
+ * time to live.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

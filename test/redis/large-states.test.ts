@@ -1,4 +1,7 @@
-/** Logs and windows of many slots in Redis: what a decision reads and writes does not grow with them, and nothing is lost where one is refused. */
+/**
+ * Logs and windows of many slots in Redis: what a decision reads and writes does not grow with
+ * them, and nothing is lost where one is refused.
+ */
 import { randomUUID } from 'node:crypto'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -41,7 +44,10 @@ function logOf(limit: Limit, entries: number): Uint8Array {
   return writeState(rule, s.subarray(0, words), 0, START_US + entries + rule.windowUs, 'default')
 }
 
-/** What a call makes the server do: how many commands of each kind, and how many bytes it would replicate or append to the AOF. */
+/**
+ * What a call makes the server do: how many commands of each kind, and how many bytes it would
+ * replicate or append to the AOF.
+ */
 async function costOf(call: () => Promise<unknown>): Promise<{ commands: Record<string, number>; written: number }> {
   const offset = async () => Number(/master_repl_offset:(\d+)/.exec(`${await server.command('INFO', 'replication')}`)?.[1])
   await server.command('CONFIG', 'RESETSTAT')

@@ -1,4 +1,5 @@
-// One process of several whose callers wait for the same keys and mostly leave: reports when its callers got their turn, by the server's time.
+// One process of several whose callers wait for the same keys and mostly leave: reports when its
+// callers got their turn, by the server's time.
 import { createClient } from 'redis'
 import { createLimiter, gcra } from '../../dist/index.js'
 import { redisStore } from '../../dist/stores/redis/index.js'

@@ -1,6 +1,6 @@
 /**
- * Processes whose callers leave before their turn. As long as each process has a caller who waits, nobody else's permits are lost with
- * those who leave: the limit is given out nearly in full.
+ * Processes whose callers leave before their turn. As long as each process has a caller who waits,
+ * nobody else's permits are lost with those who leave: the limit is given out nearly in full.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -10,7 +10,10 @@ const LEAVING = [0, 0.5, 0.9, 0.99]
 const CALLERS = 8
 const RUN_MS = 2_500
 const INTERVAL_US = 10_000
-/** Where the turns are counted: the beginning and the end of a run, when processes come and go, are left out. */
+/**
+ * Where the turns are counted: the beginning and the end of a run, when processes come and go, are
+ * left out.
+ */
 const SETTLED_US = 500_000
 
 interface Report {
@@ -34,11 +37,13 @@ test.each([1, 3, 8])(
     expect(all.map(({ waiting }) => waiting)).toEqual(children.map(() => 0))
     const shares = tasks.map(({ key }) => [key, shareOf(all.flatMap(({ turns }) => turns[key] ?? []))] as const)
     console.log(`${processes} processes: ${shares.map(([key, share]) => `${key}: ${(100 * share).toFixed(1)}`).join(', ')}`)
-    // A machine that is too busy to keep up costs all keys alike: those whose callers leave are held against the one whose callers stay.
+    // A machine that is too busy to keep up costs all keys alike: those whose callers leave are
+    // held against the one whose callers stay.
     const [[, unleft]] = shares as [(typeof shares)[number]]
     for (const [key, share] of shares) {
       expect(share, key).toBeGreaterThanOrEqual(0.95 * Math.min(1, unleft))
-      // A turn that was handed on is told as of the moment it was handed on, a few milliseconds beside its time.
+      // A turn that was handed on is told as of the moment it was handed on, a few milliseconds
+      // beside its time.
       expect(share, key).toBeLessThanOrEqual(1.02)
     }
   },

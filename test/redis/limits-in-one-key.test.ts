@@ -1,4 +1,7 @@
-/** The limits that a limiter has for one key are records of one string: one reading and one writing, whichever of them take part in a decision. */
+/**
+ * The limits that a limiter has for one key are records of one string: one reading and one writing,
+ * whichever of them take part in a decision.
+ */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
@@ -208,7 +211,8 @@ describe('who takes part', () => {
   test('a record of a format that is not known, of a limit that takes no part, is kept byte by byte while it is in use', async () => {
     const clock = fakeClock(1_700_000_000_000)
     const at = <L extends Limits>(limits: L) => createLimiter(limits, { name: 'api', store: redisStore(redis, { prefix }), clock })
-    // Format 99, named `new`, idle at 0x060a24181bbcc0 + 60 s, six bytes of tags and four words that nobody here understands.
+    // Format 99, named `new`, idle at 0x060a24181bbcc0 + 60 s, six bytes of tags and four words
+    // that nobody here understands.
     const unknown = '060a241bb00dc0 0d 63 03 6e6577 01 05 1010 11 000002 07 08 09 0a'
     await putBytes(redis, nameOf('u1'), fromHex(unknown))
     await at({ burst }).consume('u1')
@@ -387,12 +391,14 @@ describe('how long a key lives', () => {
       else await limiter.consume(key, random.whole(1, 60))
       const expiresMs = Number(await command('PEXPIRETIME', nameOf(key)))
       const untilUs = Math.max(0, ...(await recordsAt(redis, nameOf(key))).map(({ idleAtUs }) => idleAtUs))
-      // -1: for ever, until the next call mends it. -2: it is gone, and may have gone between the two questions.
+      // -1: for ever, until the next call mends it. -2: it is gone, and may have gone between the
+      // two questions.
       if (expiresMs < 0 || untilUs === 0) continue
       seen += 1
       // A key is there until its millisecond is over.
       expect(expiresMs * 1_000 + 1_000).toBeGreaterThan(untilUs)
-      // And Redis reads the clock once more when it writes: on a busy machine it may have stood still in between.
+      // And Redis reads the clock once more when it writes: on a busy machine it may have stood
+      // still in between.
       expect(expiresMs * 1_000 - untilUs).toBeLessThanOrEqual(5_000_000)
     }
     expect(seen).toBeGreaterThan(500)

@@ -1,4 +1,7 @@
-/** Every client on every topology: the published tables, the cases that every store must pass, and what scripts and slots can do to a call. */
+/**
+ * Every client on every topology: the published tables, the cases that every store must pass, and
+ * what scripts and slots can do to a call.
+ */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { limitFrom } from '../../src/config/index.ts'

@@ -1,4 +1,7 @@
-/** Callers of one process who wait for one key of a real server: first come, first served, also where nothing can be booked ahead. */
+/**
+ * Callers of one process who wait for one key of a real server: first come, first served, also
+ * where nothing can be booked ahead.
+ */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from 'redis'

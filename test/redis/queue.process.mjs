@@ -1,4 +1,5 @@
-// One process of several that wait for the same key: reports when each of its callers got its turn, by the server's time.
+// One process of several that wait for the same key: reports when each of its callers got its turn,
+// by the server's time.
 import { createClient } from 'redis'
 import { createLimiter, gcra } from '../../dist/index.js'
 import { redisStore } from '../../dist/stores/redis/index.js'
@@ -12,7 +13,8 @@ const go = new Promise((resolve) => process.once('message', resolve))
 process.send('ready')
 await go
 const leaving = AbortSignal.timeout(30)
-// Every second one of the later half: their turns are far off when they leave, however late the timers of a busy machine are.
+// Every second one of the later half: their turns are far off when they leave, however late the
+// timers of a busy machine are.
 const isLeaver = (k) => k % 2 === 0 && k >= callers + leavers - 2 * leavers
 const turns = []
 const waits = Array.from({ length: callers + leavers }, async (_, k) => {

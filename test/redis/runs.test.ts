@@ -1,6 +1,8 @@
 /**
- * Runs of takes, charges and settlements, of releases and renewals, mixed in one turn and thus in one script call, on few keys, by two plans, with a clock that
- * steps back now and then: every answer is the one that the memory store gives, and what stands in Redis are the bytes that codec.ts would write.
+ * Runs of takes, charges and settlements, of releases and renewals, mixed in one turn and thus in
+ * one script call, on few keys, by two plans, with a clock that steps back now and then: every
+ * answer is the one that the memory store gives, and what stands in Redis are the bytes that
+ * codec.ts would write.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -113,7 +115,10 @@ test.each(LIMITS)('%s', async (_, limit, other) => {
   remote.close()
 })
 
-/** There a key that holds nothing any more is deleted. Tokens occur twice in a call, were released before, or were never given out. */
+/**
+ * There a key that holds nothing any more is deleted. Tokens occur twice in a call, were released
+ * before, or were never given out.
+ */
 test.each([1, 3, 40])('permits of %d places, by the time of the server', async (max) => {
   const random = new Random(max)
   const rules = [concurrency({ max, lease: 100 })[RULE], concurrency({ max: max + 1, lease: '1h' })[RULE]] as const

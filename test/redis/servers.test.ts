@@ -1,4 +1,7 @@
-/** Servers as one finds them: with users that may do little, without scripts, with keys that others have touched, not there yet. */
+/**
+ * Servers as one finds them: with users that may do little, without scripts, with keys that others
+ * have touched, not there yet.
+ */
 import { randomUUID } from 'node:crypto'
 import ioredis from 'ioredis'
 import { createClient } from 'redis'

@@ -1,4 +1,7 @@
-/** `charge` and `settle` on Redis: one trip with what else is decided in the turn, one read and one write, and what happens while Redis is away. */
+/**
+ * `charge` and `settle` on Redis: one trip with what else is decided in the turn, one read and one
+ * write, and what happens while Redis is away.
+ */
 import { randomUUID } from 'node:crypto'
 import { Cluster } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

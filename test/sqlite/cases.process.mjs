@@ -1,5 +1,5 @@
-// Runs the published cases on one driver, in whatever Node runs this, on files in a folder. Prints the names of those
-// that failed, and what was used.
+// Runs the published cases on one driver, in whatever Node runs this, on files in a folder. Prints
+// the names of those that failed, and what was used.
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { sqliteStore } from '../../dist/stores/sqlite/index.js'

@@ -12,7 +12,10 @@ const DISK = 1_024 * KB
 /** What takes all but a little of it. */
 const BALLAST = 700 * KB
 
-/** The folder of a disk of so many bytes, or undefined: to mount one takes root, or sudo without a password, on Linux. */
+/**
+ * The folder of a disk of so many bytes, or undefined: to mount one takes root, or sudo without a
+ * password, on Linux.
+ */
 function mountedDisk(bytes: number): string | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-disk-'))
   const owner = `uid=${process.getuid?.()},gid=${process.getgid?.()}`

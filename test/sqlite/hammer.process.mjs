@@ -1,5 +1,5 @@
-// One process of the races: takes from the keys of all races as fast as it can, and reports every decision. Takes part
-// in each race in its turn, all at once.
+// One process of the races: takes from the keys of all races as fast as it can, and reports every
+// decision. Takes part in each race in its turn, all at once.
 import { limitsFrom } from '../../dist/config/index.js'
 import { createLimiter } from '../../dist/index.js'
 import { sqliteStore } from '../../dist/stores/sqlite/index.js'

@@ -1,6 +1,7 @@
 /**
- * The built store in Node 22 and 24, with `node:sqlite`, which they bring, and with `better-sqlite3` 13, which they
- * need; and in a Node that has neither. All come from the npm registry, as in test/package.
+ * The built store in Node 22 and 24, with `node:sqlite`, which they bring, and with
+ * `better-sqlite3` 13, which they need; and in a Node that has neither. All come from the npm
+ * registry, as in test/package.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

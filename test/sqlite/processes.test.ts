@@ -1,6 +1,6 @@
 /**
- * Real processes on one file: they race, are killed, and are started again. The file dates every decision, so they can
- * be put in order afterwards, and the oracle judges them.
+ * Real processes on one file: they race, are killed, and are started again. The file dates every
+ * decision, so they can be put in order afterwards, and the oracle judges them.
  */
 import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -62,7 +62,8 @@ describe('processes that race for one key', () => {
 
 function judge(names: readonly string[], inOrder: readonly Decided[]): void {
   const judges = names.map((name) => (LIMITS[name] as (typeof LIMITS)[string]).oracle())
-  // Decisions of the same microsecond may stand in any order, so only admissions are told to the oracle.
+  // Decisions of the same microsecond may stand in any order, so only admissions are told to the
+  // oracle.
   for (const [atUs, cost, allowed] of inOrder) {
     if (allowed) for (const each of judges) expect(each.take(atUs, cost, -1), names.join()).toBe('allowed')
   }

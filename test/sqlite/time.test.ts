@@ -1,4 +1,7 @@
-/** The time of all processes, on clocks of the test's: what is done to the wall clock, and what callers see of it. */
+/**
+ * The time of all processes, on clocks of the test's: what is done to the wall clock, and what
+ * callers see of it.
+ */
 import { describe, expect, test } from 'vitest'
 import { type Anchor, CommonTime } from '../../src/stores/sqlite/time.ts'
 import { Random } from '../model/random.ts'
@@ -6,7 +9,10 @@ import { Random } from '../model/random.ts'
 const START_US = 1_700_000_000_000_000
 const SECOND = 1_000_000
 
-/** A machine whose wall clock shows whole milliseconds, and a file with one anchor that its processes share. */
+/**
+ * A machine whose wall clock shows whole milliseconds, and a file with one anchor that its
+ * processes share.
+ */
 class Machine {
   steady = 5 * SECOND
   aheadUs = START_US
@@ -23,7 +29,10 @@ class Machine {
     return Math.floor((this.steady + this.aheadUs) / 1000) * 1000
   }
 
-  /** A step of one of the processes: it follows the file, and writes to it where the clocks have left it. */
+  /**
+   * A step of one of the processes: it follows the file, and writes to it where the clocks have
+   * left it.
+   */
   read(process: number): number {
     const time = this.#processes[process] as CommonTime
     time.follow(this.anchor)
@@ -82,7 +91,8 @@ describe('the time of all processes', () => {
         steps += 1
       }
       const nowUs = machine.read(random.whole(0, 2))
-      // Beyond ten seconds it follows the wall clock, which is a step back: here they never add up to that.
+      // Beyond ten seconds it follows the wall clock, which is a step back: here they never add up
+      // to that.
       if (nowUs < lastUs) backwards += 1
       leads.push(nowUs - machine.wallUs)
       lastUs = nowUs

@@ -1,4 +1,5 @@
-// A process that is killed: takes for ever, and writes a byte for each permit that it was granted, before it takes the next.
+// A process that is killed: takes for ever, and writes a byte for each permit that it was granted,
+// before it takes the next.
 import { writeSync } from 'node:fs'
 import { createLimiter, fixedWindow } from '../../dist/index.js'
 import { sqliteStore } from '../../dist/stores/sqlite/index.js'

@@ -1,4 +1,7 @@
-/** The parts that every asynchronous store has above its driver: batches that are cut by weight, groups, the denial cache; and failures that stay with their step. */
+/**
+ * The parts that every asynchronous store has above its driver: batches that are cut by weight,
+ * groups, the denial cache; and failures that stay with their step.
+ */
 import { describe, expect, test } from 'vitest'
 import {
   createLimiter,

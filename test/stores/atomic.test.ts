@@ -1,6 +1,7 @@
 /**
- * The model check explores the operations as `Atomics` makes them. Here those of WebAssembly are held against them: whatever is done, they answer the same
- * and leave the same words, so what was proved of one is true of both.
+ * The model check explores the operations as `Atomics` makes them. Here those of WebAssembly are
+ * held against them: whatever is done, they answer the same and leave the same words, so what was
+ * proved of one is true of both.
  */
 import fc from 'fast-check'
 import { afterEach, expect, test, vi } from 'vitest'

@@ -1,4 +1,7 @@
-/** Batches under random drivers and call times: every step is sent once and answered once, and no batch is heavier than it may be. */
+/**
+ * Batches under random drivers and call times: every step is sent once and answered once, and no
+ * batch is heavier than it may be.
+ */
 import { describe, expect, test } from 'vitest'
 import { RULE } from '../../src/algorithms/algorithm.ts'
 import { gcra, slidingLog, slidingWindow } from '../../src/index.ts'
@@ -20,7 +23,10 @@ const turns = async (count: number) => {
   for (let k = 0; k < count; k++) await new Promise(setImmediate)
 }
 
-/** Answers after some turns of the event loop, and fails in every way that it may, and in some that it may not. */
+/**
+ * Answers after some turns of the event loop, and fails in every way that it may, and in some that
+ * it may not.
+ */
 class UnreliableDriver implements StoreDriver {
   readonly shared = true
   readonly sent: (readonly Step[])[] = []
@@ -63,7 +69,10 @@ const WHEN: readonly ((call: () => void) => void)[] = [
   (call) => void Promise.resolve().then(() => process.nextTick(call)),
 ]
 
-/** Makes calls at all times, some of them as soon as another is answered. Answers how often each was answered, when nothing is left to happen. */
+/**
+ * Makes calls at all times, some of them as soon as another is answered. Answers how often each was
+ * answered, when nothing is left to happen.
+ */
 async function answersOf(seed: number, calls: number, maxBatch: number, groups: number) {
   const random = new Random(seed)
   const driver = new UnreliableDriver(random)

@@ -1,4 +1,6 @@
-// One story about memory, in a process of its own: `node --expose-gc bounded.process.mjs <story> <argument as JSON>`. Prints what it measured as JSON.
+// One story about memory, in a process of its own:
+// `node --expose-gc bounded.process.mjs <story> <argument as JSON>`. Prints what it measured as
+// JSON.
 import { createClient } from 'redis'
 import * as sluice from '../../dist/index.js'
 import { redisStore } from '../../dist/stores/redis/index.js'
@@ -82,7 +84,10 @@ const stories = {
     return { bytesEach }
   },
 
-  /** Limiters of one name with numbers of their own, as when callers bring their limits along, that are never closed. */
+  /**
+   * Limiters of one name with numbers of their own, as when callers bring their limits along, that
+   * are never closed.
+   */
   async overrides(rounds) {
     const store = memoryStore()
     const bytesEach = await kept(rounds, (k) => {

@@ -1,4 +1,7 @@
-/** Memory: all that the library keeps is bounded in bytes and freed. It is measured in processes of their own, with the little memory of a small container. */
+/**
+ * Memory: all that the library keeps is bounded in bytes and freed. It is measured in processes of
+ * their own, with the little memory of a small container.
+ */
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
@@ -30,7 +33,10 @@ describe('a limiter in memory with one key', () => {
 })
 
 describe('nothing is left behind by', () => {
-  /** A process keeps a little for itself. What would be left of a limiter, a name or a set of numbers is 500 bytes at least. */
+  /**
+   * A process keeps a little for itself. What would be left of a limiter, a name or a set of
+   * numbers is 500 bytes at least.
+   */
   const NOTHING = 100
 
   test('limiters that are made, used and closed on one memory store', async () => {

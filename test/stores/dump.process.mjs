@@ -1,4 +1,5 @@
-// A process that goes on where the last one ended: restores what that left in a file, takes, and leaves what it has.
+// A process that goes on where the last one ended: restores what that left in a file, takes, and
+// leaves what it has.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createLimiter, memoryStore, slidingLog, tokenBucket } from '../../dist/index.js'
 import { dump, restore } from '../../dist/stores/index.js'

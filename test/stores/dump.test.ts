@@ -146,7 +146,8 @@ test('a process goes on where the last one ended', () => {
   const lives = [1, 2, 3].map(() => JSON.parse(execFileSync(process.execPath, [script, join(folder, 'limits')], { encoding: 'utf8' })))
   rmSync(folder, { recursive: true })
   expect(lives.map(({ remaining }) => remaining)).toEqual([3, 1, 1])
-  // By the time of all of them: the first entry leaves the log an hour after it was made, whichever process looks.
+  // By the time of all of them: the first entry leaves the log an hour after it was made, whichever
+  // process looks.
   const [first, , last] = lives
   expect(last.atMs).toBeGreaterThan(first.atMs)
 })

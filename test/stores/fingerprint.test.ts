@@ -1,4 +1,7 @@
-/** Fingerprints of keys: the published function, and none of the patterns by which keys could be chosen to fall together. */
+/**
+ * Fingerprints of keys: the published function, and none of the patterns by which keys could be
+ * chosen to fall together.
+ */
 import { describe, expect, test } from 'vitest'
 import { createLimiter, gcra } from '../../src/index.ts'
 import { fingerprint } from '../../src/stores/shared-memory/fingerprint.ts'
@@ -53,7 +56,8 @@ function slowHalves(bytes: readonly number[], low: number, high: number, rounds:
 const bytesOf = (text: string) => Array.from({ length: text.length * 2 }, (_, k) => (text.charCodeAt(k >> 1) >> (8 * (k & 1))) & 0xff)
 
 describe('the fingerprint', () => {
-  // Of the bytes 0, 1, 2, ..., so many of them, under the key 0 to 7: from the authors' reference, HalfSipHash-2-4 with 64 bits.
+  // Of the bytes 0, 1, 2, ..., so many of them, under the key 0 to 7: from the authors' reference,
+  // HalfSipHash-2-4 with 64 bits.
   const PUBLISHED: Readonly<Record<number, string>> = {
     0: '218d1f59b9b83cc8',
     1: 'be552412f8387315',
@@ -86,7 +90,10 @@ describe('the fingerprint', () => {
     }
   })
 
-  /** Differences that cancel out in a product with an odd number and a rotation, at every pair: 2^6 texts. */
+  /**
+   * Differences that cancel out in a product with an odd number and a rotation, at every pair: 2^6
+   * texts.
+   */
   function variantsOf(text: string): string[] {
     const pairs = Math.floor((text.length - 1) / 2)
     return Array.from({ length: 2 ** pairs }, (_, chosen) => {

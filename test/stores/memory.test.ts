@@ -146,7 +146,8 @@ describe('a flood of new keys on a full table', () => {
         expect(limiter.tryAcquire(`new:${k}`)).toBe(false)
         clock.advanceMs(0.01)
       }
-      // Three searches of a thousand, in five milliseconds, and what each refusal tells of its own key.
+      // Three searches of a thousand, in five milliseconds, and what each refusal tells of its own
+      // key.
       expect(looks.mock.calls.length).toBeLessThanOrEqual(3_500)
     } finally {
       looks.mockRestore()
@@ -350,7 +351,8 @@ describe('numbers that change', () => {
       const [, , , bob, ann, ...others] = charges.mock.calls.map(([, , s, i]) => ({ s, i }))
       expect(bob?.i).not.toBe(ann?.i)
       expect(others).toHaveLength(6)
-      // All but the first of each are charged in place: the same numbers of the same page, whatever the plan before.
+      // All but the first of each are charged in place: the same numbers of the same page, whatever
+      // the plan before.
       others.forEach(({ s, i }, k) => {
         expect(s).toBe(bob?.s)
         expect(i).toBe(k % 2 === 0 ? bob?.i : ann?.i)

@@ -1,4 +1,7 @@
-/** A full table in shared memory: new keys are refused without searching it again and again, and told when to come again all the same. */
+/**
+ * A full table in shared memory: new keys are refused without searching it again and again, and
+ * told when to come again all the same.
+ */
 import { describe, expect, test, vi } from 'vitest'
 import { createLimiter, gcra } from '../../src/index.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'

@@ -143,7 +143,10 @@ describe('is refused', () => {
 
   describe('numbers that would not fit beside those of before', () => {
     const slots = (count: number) => slidingWindow({ limit: 5, window: '1s', slots: count })
-    /** The one limit becomes larger, the other smaller: either set needs 38 doubles, both at their largest 54. */
+    /**
+     * The one limit becomes larger, the other smaller: either set needs 38 doubles, both at their
+     * largest 54.
+     */
     const before = { a: slots(20), b: slots(4) }
     const after = { a: slots(4), b: slots(20) }
     const message =
@@ -408,7 +411,8 @@ test('threads have one time, and it is that of the thread that made the memory',
     const beforeUs = nowUs()
     worker.postMessage('')
     const thereUs = await new Promise<number>((resolve) => worker.once('message', resolve))
-    // Not a matter of how long it took: it lies between two readings of this thread, to the microsecond.
+    // Not a matter of how long it took: it lies between two readings of this thread, to the
+    // microsecond.
     expect(thereUs).toBeGreaterThanOrEqual(beforeUs)
     expect(thereUs).toBeLessThanOrEqual(nowUs())
   }

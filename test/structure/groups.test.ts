@@ -1,4 +1,7 @@
-/** The groups of tests: each file is in the group that has what it needs, and the list of long files names existing files. */
+/**
+ * The groups of tests: each file is in the group that has what it needs, and the list of long files
+ * names existing files.
+ */
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { groupOf, LONG } from '../support/groups.ts'

@@ -1,4 +1,7 @@
-/** The lock files: every downloaded package is checked by its hash, and comes from the registry that the user has set. */
+/**
+ * The lock files: every downloaded package is checked by its hash, and comes from the registry that
+ * the user has set.
+ */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +18,10 @@ interface Entry {
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const lockFiles = execFileSync('git', ['ls-files', '*package-lock.json'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
 
-/** All entries but those of the folders themselves: the package that the file is for, its workspaces, and links to them. */
+/**
+ * All entries but those of the folders themselves: the package that the file is for, its
+ * workspaces, and links to them.
+ */
 function downloaded(path: string): [name: string, entry: Entry][] {
   const { packages } = JSON.parse(readFileSync(join(root, path), 'utf8')) as { packages: Record<string, Entry> }
   return Object.entries(packages).filter(([name, { link }]) => name.includes('node_modules/') && link !== true)

@@ -1,4 +1,7 @@
-/** What the mutation check needs to be of this code: every Lua file is judged, by tests that are there, and each proof is of a line that is there. */
+/**
+ * What the mutation check needs to be of this code: every Lua file is judged, by tests that are
+ * there, and each proof is of a line that is there.
+ */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,7 @@
-/** The structure of the folders: imports point one way, every algorithm has its four files, and the embedded Lua equals its sources. */
+/**
+ * The structure of the folders: imports point one way, every algorithm has its four files, and the
+ * embedded Lua equals its sources.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -66,8 +69,9 @@ describe('imports point one way', () => {
       imports.filter((name) => !name.startsWith('.')).map((name) => ({ path, layer, name })),
     )
     const packages = outside.filter(({ name }) => !name.startsWith('node:'))
-    // The command line connects with whichever client is installed beside it; Nest makes guards and filters of classes that its own decorators
-    // mark; the global meter is where OpenTelemetry's package keeps it.
+    // The command line connects with whichever client is installed beside it; Nest makes guards and
+    // filters of classes that its own decorators mark; the global meter is where OpenTelemetry's
+    // package keeps it.
     const needed: Readonly<Record<string, readonly string[]>> = {
       'adapters/nest.ts': ['@nestjs/core'],
       'adapters/nest-boot.ts': ['@nestjs/common', '@nestjs/core'],

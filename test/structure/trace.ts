@@ -1,6 +1,7 @@
 /**
- * Which functions of src a scenario calls, in their order, and from which file. The sources are bundled with a note at the beginning and the end of every
- * function that has a name, and the bundle is imported: what runs is the code itself.
+ * Which functions of src a scenario calls, in their order, and from which file. The sources are
+ * bundled with a note at the beginning and the end of every function that has a name, and the
+ * bundle is imported: what runs is the code itself.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -11,7 +12,10 @@ import { parseAst } from 'rolldown/parseAst'
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const src = join(root, 'src')
 
-/** Where a function is, and the file of the one that called it; undefined if that had ended, as one has that awaited something. */
+/**
+ * Where a function is, and the file of the one that called it; undefined if that had ended, as one
+ * has that awaited something.
+ */
 export interface Call {
   readonly file: string
   readonly name: string
@@ -106,7 +110,10 @@ function noted(code: string, path: string): string {
   return places.reduce((text, place) => text.slice(0, place.at) + place.text + text.slice(place.at), code)
 }
 
-/** What a function is called where it stands. Getters, constructors and what is passed on at once have no name here. */
+/**
+ * What a function is called where it stands. Getters, constructors and what is passed on at once
+ * have no name here.
+ */
 function nameIn(parent: Node, field: string, child: Node): string | undefined {
   if (child.type === 'FunctionDeclaration') return nameOf(child.id as Node)
   if (field === 'value' && parent.type === 'MethodDefinition' && parent.kind === 'method') return nameOf(parent.key as Node)

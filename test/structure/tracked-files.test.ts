@@ -1,4 +1,6 @@
-/** The files under version control: known ones at the root, and nothing that a tool leaves behind. */
+/**
+ * The files under version control: known ones at the root, and nothing that a tool leaves behind.
+ */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

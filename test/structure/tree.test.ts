@@ -1,7 +1,10 @@
 /**
- * The trees in ARCHITECTURE.md list the files that are there: `index.ts`, types of scripts and tests need not be named.
+ * The trees in ARCHITECTURE.md list the files that are there: `index.ts`, types of scripts and
+ * tests need not be named.
  *
- * A line of a tree is indented by two for each folder, and begins with folders (`redis/`) or files. Files named in its text, and in the lines below that have no name in front, lie in the folder that the line begins with, or beside the file.
+ * A line of a tree is indented by two for each folder, and begins with folders (`redis/`) or files.
+ * Files named in its text, and in the lines below that have no name in front, lie in the folder
+ * that the line begins with, or beside the file.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'

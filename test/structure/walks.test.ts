@@ -88,7 +88,10 @@ beforeAll(async () => {
   `)
 })
 
-/** What a walk calls. Its limiter is closed then: a timer that runs on would ring in the middle of a later walk. */
+/**
+ * What a walk calls. Its limiter is closed then: a timer that runs on would ring in the middle of a
+ * later walk.
+ */
 async function walked(limiter: { close(): void }, run: () => unknown): Promise<Call[]> {
   try {
     return await callsOf(run)
@@ -138,7 +141,10 @@ const SCENARIOS: readonly (() => Promise<Call[]>)[] = [
   },
 ]
 
-/** What is called upwards: the answer of a remote store is read where it arrives, a timer rings, a request is read through what its adapter says of it. */
+/**
+ * What is called upwards: the answer of a remote store is read where it arrives, a timer rings, a
+ * request is read through what its adapter says of it.
+ */
 const UPWARDS: readonly (readonly string[])[] = [
   [],
   ['limiter/decision.ts decisionOf', 'limiter/asking.ts tell'],

@@ -1,4 +1,7 @@
-/** The workflows in .github: they parse, every job runs existing commands, and actions of others are pinned to a commit. */
+/**
+ * The workflows in .github: they parse, every job runs existing commands, and actions of others are
+ * pinned to a commit.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'

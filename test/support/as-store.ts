@@ -2,7 +2,10 @@ import type { Verdict } from '../../src/algorithms/decide.ts'
 import type { AsyncStore, Part, Step, StoreDriver } from '../../src/index.ts'
 import { asyncStore } from '../../src/stores/index.ts'
 
-/** A driver that is asked step by step and at once, so that a test can hold back or fail single ones. */
+/**
+ * A driver that is asked step by step and at once, so that a test can hold back or fail single
+ * ones.
+ */
 export interface StepDriver extends Omit<StoreDriver, 'apply'> {
   apply(step: Step): Promise<readonly Verdict[]>
 }

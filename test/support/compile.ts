@@ -11,7 +11,10 @@ export interface Program {
   readonly code: string
 }
 
-/** Programs that can be run by name. `errors` is what the type checker says: nothing when all is well. */
+/**
+ * Programs that can be run by name. `errors` is what the type checker says: nothing when all is
+ * well.
+ */
 export interface Compiled {
   readonly errors: string
   /** `env`: variables besides those of this process. */
@@ -21,7 +24,10 @@ export interface Compiled {
   ): { readonly status: number | null; readonly stdout: string; readonly stderr: string }
 }
 
-/** `group` keeps programs of different tests apart. They lie inside the package, so that `import 'sluice'` finds the package itself. */
+/**
+ * `group` keeps programs of different tests apart. They lie inside the package, so that
+ * `import 'sluice'` finds the package itself.
+ */
 export function compiled(group: string, programs: readonly Program[], compilerOptions: object = {}): Compiled {
   const folder = join(root, '.snippets', group)
   rmSync(folder, { recursive: true, force: true })

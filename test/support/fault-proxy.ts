@@ -1,7 +1,8 @@
 /**
- * A network of our own: it stands between a client and a server, and does to their bytes what networks do. It reads just enough of the protocol to
- * know where a request and its reply begin and end, so that it can strike at a chosen place: before the server has seen a request, in the middle of
- * it, or in the middle of the reply, when the server has long done what it was told.
+ * A network of our own: it stands between a client and a server, and does to their bytes what
+ * networks do. It reads just enough of the protocol to know where a request and its reply begin and
+ * end, so that it can strike at a chosen place: before the server has seen a request, in the middle
+ * of it, or in the middle of the reply, when the server has long done what it was told.
  */
 import { createServer, connect as openSocket, type Server, type Socket } from 'node:net'
 
@@ -10,9 +11,15 @@ const HOST = '127.0.0.1'
 /** What becomes of a request and its reply. What is not struck passes. */
 export type Fate =
   | undefined
-  /** So many bytes of it still arrive, then the connection ends on both sides. A reply is cut after the server has done the request. */
+  /**
+   * So many bytes of it still arrive, then the connection ends on both sides. A reply is cut after
+   * the server has done the request.
+   */
   | { readonly cut: 'request' | 'reply'; readonly afterBytes: number }
-  /** It is lost, and whatever comes after it in this direction, as when a route is gone: the connection looks alive and is not. */
+  /**
+   * It is lost, and whatever comes after it in this direction, as when a route is gone: the
+   * connection looks alive and is not.
+   */
   | { readonly drop: 'request' | 'reply' }
   /** It comes late, and whatever is behind it. */
   | { readonly delay: 'request' | 'reply'; readonly ms: number }
@@ -36,9 +43,15 @@ export interface FaultProxy {
   refuse(): void
   /** Ends the connections that are open now. */
   cutAll(): void
-  /** The connections that are open now look alive and are not: nothing passes on them any more, and nobody is told. New ones are served. */
+  /**
+   * The connections that are open now look alive and are not: nothing passes on them any more, and
+   * nobody is told. New ones are served.
+   */
   forgetAll(): void
-  /** Everything passes again. Connections that have lost something end: nobody will ever send it again. */
+  /**
+   * Everything passes again. Connections that have lost something end: nobody will ever send it
+   * again.
+   */
   heal(): void
   /** New connections go to the server on this port. */
   leadTo(port: number): void
@@ -57,7 +70,10 @@ export function ofScripts(fate: Fate): Fates {
 /** What a client says by itself when it has connected. */
 const GREETING = /^(HELLO|AUTH|CLIENT|INFO|SELECT|PING)$/i
 
-/** Everything that a client is told to send. It can connect meanwhile, and does not know what is coming. */
+/**
+ * Everything that a client is told to send. It can connect meanwhile, and does not know what is
+ * coming.
+ */
 export function ofCalls(fate: Fate): Fates {
   return ([name = '']) => (GREETING.test(name) ? undefined : fate)
 }
@@ -264,7 +280,10 @@ interface Task {
   readonly act: () => void
 }
 
-/** Writes in one direction, one after the other, each no sooner than it is due. A closed direction finishes what it has. */
+/**
+ * Writes in one direction, one after the other, each no sooner than it is due. A closed direction
+ * finishes what it has.
+ */
 class Direction {
   readonly #tasks: Task[] = []
   #timer: NodeJS.Timeout | undefined
@@ -317,7 +336,9 @@ function endOf(bytes: Buffer, at: number): number {
   return next
 }
 
-/** A map has two values for each entry, and attributes stand before the value that they belong to. */
+/**
+ * A map has two values for each entry, and attributes stand before the value that they belong to.
+ */
 function itemsOf(type: string, size: number): number {
   if (type === '%') return 2 * size
   return type === '|' ? 2 * size + 1 : size

@@ -1,6 +1,6 @@
 /**
- * The groups of tests. A file is in the first group that has what it needs, and that is read from the file and from all that it imports, so that
- * there is no list to keep.
+ * The groups of tests. A file is in the first group that has what it needs, and that is read from
+ * the file and from all that it imports, so that there is no list to keep.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
@@ -11,7 +11,10 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 export const GROUPS = ['browser', 'threads', 'package', 'redis', 'model', 'unit'] as const
 export type Group = (typeof GROUPS)[number]
 
-/** Every file that takes more than about ten seconds on a busy machine, in the order in which they begin. */
+/**
+ * Every file that takes more than about ten seconds on a busy machine, in the order in which they
+ * begin.
+ */
 export const LONG = [
   'test/concurrency/model-check',
   'playground/test/page',
@@ -51,7 +54,10 @@ export const LONG = [
   'server/test/grpc-fuzz',
 ]
 
-/** A test, and what it reaches: the paths of the tests' own files, and their text. Code of the library is not looked into. */
+/**
+ * A test, and what it reaches: the paths of the tests' own files, and their text. Code of the
+ * library is not looked into.
+ */
 interface Reached {
   readonly own: string
   readonly paths: readonly string[]

@@ -1,4 +1,6 @@
-/** One key, straight on the functions of an algorithm: repair, ask, charge. Times in microseconds. */
+/**
+ * One key, straight on the functions of an algorithm: repair, ask, charge. Times in microseconds.
+ */
 
 import { type Limit, RULE, type Rule, type StateFields } from '../../src/algorithms/algorithm.ts'
 

@@ -1,4 +1,7 @@
-/** A synchronous store that is given the time with every step: for traces, and behind stores that tests make of it. */
+/**
+ * A synchronous store that is given the time with every step: for traces, and behind stores that
+ * tests make of it.
+ */
 import type { Verdict } from '../../src/algorithms/decide.ts'
 import type { OpenStates, Scope, Step, SyncStore } from '../../src/stores/store.ts'
 

@@ -22,7 +22,10 @@ export function ownTable(url: string = inject('postgresUrl'), table = newName())
 
 let shared: pg.Pool | undefined
 
-/** A table of its own on connections that many tests share: to make them takes longer than most tests. */
+/**
+ * A table of its own on connections that many tests share: to make them takes longer than most
+ * tests.
+ */
 export function sharedTable(): TestTable {
   shared ??= poolAt(inject('postgresUrl'))
   return tableIn(shared, newName(), async () => undefined)

@@ -1,4 +1,7 @@
-/** Starts a PostgreSQL of our own on a free port before the tests and stops it after them. Tests find it with `inject('postgresUrl')`. */
+/**
+ * Starts a PostgreSQL of our own on a free port before the tests and stops it after them. Tests
+ * find it with `inject('postgresUrl')`.
+ */
 import type { TestProject } from 'vitest/node'
 import { startPostgres } from '../../scripts/postgres-server.mjs'
 

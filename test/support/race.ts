@@ -1,6 +1,7 @@
 /**
- * Races: several processes with several connections each take from one key at once. The store dates every decision, so they can be put in
- * order afterwards: the oracle must accept every admission in that order, and must have had no room for the call that was refused last.
+ * Races: several processes with several connections each take from one key at once. The store dates
+ * every decision, so they can be put in order afterwards: the oracle must accept every admission in
+ * that order, and must have had no room for the call that was refused last.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { expect } from 'vitest'
@@ -10,7 +11,10 @@ const PROCESSES = 3
 const CONNECTIONS = 4
 const COSTS = [1, 1, 2, 1, 3]
 
-/** How fast a race is: the limits are refilled while it is on, and many are admitted and many refused. */
+/**
+ * How fast a race is: the limits are refilled while it is on, and many are admitted and many
+ * refused.
+ */
 export interface Pace {
   readonly capacity: number
   readonly perSecond: number
@@ -63,7 +67,10 @@ export const RACES: readonly (readonly [name: string, limits: readonly string[]]
   ['all six', Object.keys(LIMITS)],
 ]
 
-/** Has the processes of a script race, and judges what they were told. `where`: what the script needs to know to find the store. */
+/**
+ * Has the processes of a script race, and judges what they were told. `where`: what the script
+ * needs to know to find the store.
+ */
 export async function expectExactRace(script: URL, where: object, names: readonly string[], pace: Pace): Promise<void> {
   const raced = names.map((name) => [name, (LIMITS[name] as (pace: Pace) => RaceLimit)(pace)] as const)
   const limits = Object.fromEntries(raced.map(([name, { data }]) => [name, data]))
@@ -71,7 +78,8 @@ export async function expectExactRace(script: URL, where: object, names: readonl
   const judges = raced.map(([, { oracle }]) => oracle())
   const inOrder = [...decisions].sort(([a], [b]) => a - b)
   for (const [atUs, cost, allowed] of inOrder) {
-    // Decisions of the same microsecond may stand in any order, so only admissions are told to the oracle.
+    // Decisions of the same microsecond may stand in any order, so only admissions are told to the
+    // oracle.
     if (allowed) for (const judge of judges) expect(judge.take(atUs, cost, -1)).toBe('allowed')
   }
   const [lastUs, cost, allowed] = inOrder.at(-1) as Decided
@@ -88,7 +96,10 @@ async function race(script: URL, task: object): Promise<Decided[]> {
   return (await Promise.all(runners.map((runner) => runner.decisions))).flat()
 }
 
-/** A process of the race: says for each connection that it is ready, starts when all are, and reports what was decided. */
+/**
+ * A process of the race: says for each connection that it is ready, starts when all are, and
+ * reports what was decided.
+ */
 class Runner {
   readonly ready: Promise<void>
   readonly decisions: Promise<Decided[]>

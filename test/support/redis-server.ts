@@ -1,4 +1,7 @@
-/** Starts a Redis of our own on a free port before the tests and stops it after them. Tests find it with `inject('redisPort')`. */
+/**
+ * Starts a Redis of our own on a free port before the tests and stops it after them. Tests find it
+ * with `inject('redisPort')`.
+ */
 import type { TestProject } from 'vitest/node'
 import { startServer } from './redis-servers.ts'
 

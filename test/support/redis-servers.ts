@@ -1,4 +1,7 @@
-/** Real servers of our own on free ports: one alone, one with sentinels and a replica, a cluster of three primaries and three replicas. */
+/**
+ * Real servers of our own on free ports: one alone, one with sentinels and a replica, a cluster of
+ * three primaries and three replicas.
+ */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -84,7 +87,10 @@ export interface SentinelTopology extends Topology {
   readonly sentinels: readonly RedisServer[]
 }
 
-/** A primary, a replica and three sentinels that have found each other. The name of the primary is `main`. */
+/**
+ * A primary, a replica and three sentinels that have found each other. The name of the primary is
+ * `main`.
+ */
 export async function startSentinels(): Promise<SentinelTopology> {
   const primary = await startServer()
   const replica = await startServer(['--replicaof', HOST, `${primary.port}`])

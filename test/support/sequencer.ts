@@ -1,6 +1,7 @@
 /**
- * The order of the test files: long ones first, so that the last minute has short ones to fill it. Those that compute stand beside those that wait for
- * servers and processes. Vitest knows by itself how long a file took, but only where it has run before.
+ * The order of the test files: long ones first, so that the last minute has short ones to fill it.
+ * Those that compute stand beside those that wait for servers and processes. Vitest knows by itself
+ * how long a file took, but only where it has run before.
  */
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { LONG } from './groups.ts'

@@ -1,4 +1,7 @@
-/** Every store, each made anew for a test. A new store passes the shared suites by being listed here. */
+/**
+ * Every store, each made anew for a test. A new store passes the shared suites by being listed
+ * here.
+ */
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

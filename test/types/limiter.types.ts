@@ -1,6 +1,7 @@
 /**
- * The types of limiters and decisions. Nothing here runs: `npm run typecheck` compiles it, and it compiles only if the types are right.
- * A line after `@ts-expect-error` must be refused; `expectType<T>()(value)` asks for exactly `T`.
+ * The types of limiters and decisions. Nothing here runs: `npm run typecheck` compiles it, and it
+ * compiles only if the types are right. A line after `@ts-expect-error` must be refused;
+ * `expectType<T>()(value)` asks for exactly `T`.
  */
 import {
   type AsyncStore,

@@ -1,4 +1,7 @@
-/** gcra and the buckets book ahead: random schedules against the model, to the microsecond and to the last permit. */
+/**
+ * gcra and the buckets book ahead: random schedules against the model, to the microsecond and to
+ * the last permit.
+ */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Limit } from '../../src/index.ts'
@@ -12,7 +15,10 @@ import { noUnhandledRejections } from './support.ts'
 
 noUnhandledRejections()
 
-/** What must make up at least so much of the steps: a run that never meets these proves nothing. A close ends a schedule of some 35 steps. */
+/**
+ * What must make up at least so much of the steps: a run that never meets these proves nothing. A
+ * close ends a schedule of some 35 steps.
+ */
 const HARD_CASES: Readonly<Record<string, number>> = {
   'booked at once': 0.08,
   'outside at first': 0.05,

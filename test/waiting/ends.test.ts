@@ -1,4 +1,7 @@
-/** How a wait ends for its caller: in time, too late, never, too many, gone, closed; and what is told about it. */
+/**
+ * How a wait ends for its caller: in time, too late, never, too many, gone, closed; and what is
+ * told about it.
+ */
 import { describe, expect, test } from 'vitest'
 import {
   type DecisionEvent,

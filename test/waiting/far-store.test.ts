@@ -1,4 +1,7 @@
-/** Waiting on a store that others share and that is some milliseconds away: outages, full queues, deadlines and changes while answers are under way. */
+/**
+ * Waiting on a store that others share and that is some milliseconds away: outages, full queues,
+ * deadlines and changes while answers are under way.
+ */
 
 import { describe, expect, test } from 'vitest'
 import { type AsyncStore, createLimiter, fixedWindow, gcra, type Limit, memoryStore, SluiceError } from '../../src/index.ts'

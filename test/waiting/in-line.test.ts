@@ -1,4 +1,7 @@
-/** Windows, logs and several limits cannot be booked ahead: their waiters stand in line. Random schedules against the model. */
+/**
+ * Windows, logs and several limits cannot be booked ahead: their waiters stand in line. Random
+ * schedules against the model.
+ */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { fixedWindow, gcra, type Limit, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'

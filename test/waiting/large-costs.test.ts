@@ -1,6 +1,7 @@
 /**
- * Several limiters, as of several processes, share a store, and nothing can be booked ahead. A call with a large cost gets its turn although calls that
- * cost less take each permit as it comes free, nobody is admitted beyond the limit, and the small ones go on.
+ * Several limiters, as of several processes, share a store, and nothing can be booked ahead. A call
+ * with a large cost gets its turn although calls that cost less take each permit as it comes free,
+ * nobody is admitted beyond the limit, and the small ones go on.
  */
 import { describe, expect, test } from 'vitest'
 import { RULE } from '../../src/algorithms/algorithm.ts'
@@ -120,7 +121,8 @@ class World {
   }
 }
 
-// A sliding window may admit as much as its limit twice, if what has begun to fade is counted with it: without that slot it never does.
+// A sliding window may admit as much as its limit twice, if what has begun to fade is counted with
+// it: without that slot it never does.
 const LIMITS: readonly (readonly [name: string, limit: Limit, spanUs: number])[] = [
   ['sliding window', slidingWindow({ limit: LIMIT, window: '1s', slots: 10 }), WINDOW_US - SLOT_US],
   ['sliding log', slidingLog({ limit: LIMIT, window: '1s' }), WINDOW_US],
@@ -314,7 +316,10 @@ const SHORT = [
 const CASES = storeCases.filter(({ name }) => name !== 'memory').flatMap((store) => SHORT.map((short) => ({ ...store, ...short })))
 
 describe.each(CASES)('on $name, of a $limit.type', ({ open, limit, feltMs }) => {
-  /** Another process takes each permit as it comes free, until the first caller of this one has claimed the key. */
+  /**
+   * Another process takes each permit as it comes free, until the first caller of this one has
+   * claimed the key.
+   */
   async function held() {
     const { store, close } = await open()
     const clock = fakeClock(500)
@@ -362,7 +367,10 @@ describe.each(CASES)('on $name, of a $limit.type', ({ open, limit, feltMs }) => 
     'if %s, nothing is left of a claim',
     async (how) => {
       const { lastFeltMs, other, limiter, left, outcome, pass, close } = await held()
-      /** When the key is idle again: later than what the other took last can be felt, if a claim stands. */
+      /**
+       * When the key is idle again: later than what the other took last can be felt, if a claim
+       * stands.
+       */
       const idleAtMs = async () => {
         const { atMs, resetAfterMs } = await other.peek('k', 0)
         return atMs + resetAfterMs

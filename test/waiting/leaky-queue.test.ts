@@ -24,8 +24,9 @@ const arrivals = fc.record({
 })
 
 /**
- * When each departs, by definition: when it has arrived and the water of all before it has leaked. In microseconds times permits, to be exact.
- * Who is not booked ahead pours its water at the whole microsecond at which it departs.
+ * When each departs, by definition: when it has arrived and the water of all before it has leaked.
+ * In microseconds times permits, to be exact. Who is not booked ahead pours its water at the whole
+ * microsecond at which it departs.
  */
 function departures(list: readonly Arrival[], permits: bigint, periodUs: bigint, isBooked: boolean): number[] {
   let leakedAt = 0n

@@ -1,4 +1,7 @@
-/** A waiter that leaves at every step of its life, on a store that answers at once and on one that answers when told to. */
+/**
+ * A waiter that leaves at every step of its life, on a store that answers at once and on one that
+ * answers when told to.
+ */
 import { describe, expect, test } from 'vitest'
 import { createLimiter, fixedWindow, gcra, type Limit, type Limiter, leakyBucket, slidingLog, tokenBucket } from '../../src/index.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
@@ -66,7 +69,10 @@ describe.each(LIMITS)('%s', (_, limit, maxAheadMs) => {
   }
 })
 
-/** The steps of a life on a slow store: who holds what when the waiter leaves. Each begins with a key that is used up. */
+/**
+ * The steps of a life on a slow store: who holds what when the waiter leaves. Each begins with a
+ * key that is used up.
+ */
 interface Life {
   readonly limiter: Limiter<Limit, SlowStore>
   readonly store: SlowStore

@@ -1,13 +1,17 @@
 /**
- * A model of waiting for limits that can be booked ahead, on top of the oracle, which keeps the level of each limit: permits in use, those
- * booked ahead included. The model has no bookings, no tickets and no timers. It knows who waits, in order, and for how much:
- *  - a booked caller may act once the level, without the permits of those behind it, has drained to the capacity; in a leaky bucket, once it
+ * A model of waiting for limits that can be booked ahead, on top of the oracle, which keeps the
+ * level of each limit: permits in use, those booked ahead included. The model has no bookings, no
+ * tickets and no timers. It knows who waits, in order, and for how much:
+ *  - a booked caller may act once the level, without the permits of those behind it, has drained to
+ *    the capacity; in a leaky bucket, once it
  *    has drained to the waiter's own water;
  *  - a leaving one takes its permits with it;
- *  - one that could not act within `maxAheadUs` waits outside, in order, and is booked as soon as it can.
+ *  - one that could not act within `maxAheadUs` waits outside, in order, and is booked as soon as
+ *    it can.
  *
- * After an update a level drains at its old pace until the first is booked at the new one. A booked caller acts by the new pace: all that is in
- * use is expressed in it, rounded up. A caller that waits outside, or asks, waits for the level to drain at its old pace.
+ * After an update a level drains at its old pace until the first is booked at the new one. A booked
+ * caller acts by the new pace: all that is in use is expressed in it, rounded up. A caller that
+ * waits outside, or asks, waits for the level to drain at its old pace.
  */
 import type { StateFields } from '../../src/algorithms/algorithm.ts'
 import { Oracle, type OracleKind, type OracleNumbers, type OracleState } from '../../src/testing/oracle.ts'
@@ -31,7 +35,10 @@ export interface Ended {
 
 const NEVER = Number.POSITIVE_INFINITY
 
-/** How long those who wait and one more take at least, if nobody leaves: no limit lets more than twice its capacity pass within one window. */
+/**
+ * How long those who wait and one more take at least, if nobody leaves: no limit lets more than
+ * twice its capacity pass within one window.
+ */
 export function leastUs(
   limits: readonly { readonly capacity: number; readonly windowUs: number }[],
   waiting: readonly ModelWaiter[],
@@ -65,7 +72,10 @@ export interface Model {
   advanceTo(us: number): void
   /** When something happens by itself next. */
   nextUs(): number
-  /** How long a newcomer would have to wait before it may act, if nobody waited; Infinity if it can never. */
+  /**
+   * How long a newcomer would have to wait before it may act, if nobody waited; Infinity if it can
+   * never.
+   */
   waitUs(costs: readonly number[]): number
   /** What the store holds of a limit, and what it should hold, as texts to compare. */
   states(limit: number, held: StateFields | undefined): readonly [seen: string, meant: string]
@@ -83,7 +93,10 @@ export class WaitModel implements Model {
   readonly #palette: readonly (readonly OracleNumbers[])[]
   readonly #maxAheadUs: number
   readonly #maxQueue: number
-  /** When the first outside asks again. Nothing tells it that others took something meanwhile, so that is kept from its last question. */
+  /**
+   * When the first outside asks again. Nothing tells it that others took something meanwhile, so
+   * that is kept from its last question.
+   */
   #retryAtUs = 0
   #index = 0
 
@@ -222,7 +235,10 @@ export class WaitModel implements Model {
     return this.nowUs + longestUs
   }
 
-  /** How long until a level, without some of it, has drained so far, if it drains at the present pace from now on. */
+  /**
+   * How long until a level, without some of it, has drained so far, if it drains at the present
+   * pace from now on.
+   */
   #drainsToUs(oracle: Oracle, without: bigint, restingAt: bigint): number {
     const { permits, periodUs } = oracle.numbers
     const written = oracle.state?.numbers ?? oracle.numbers
@@ -235,12 +251,18 @@ export class WaitModel implements Model {
     return Math.max(0, Math.min(this.#maxAheadUs, deadlineUs - this.nowUs))
   }
 
-  /** Whether a waiter who is booked as soon as it may act `aheadUs` later would act after its deadline. */
+  /**
+   * Whether a waiter who is booked as soon as it may act `aheadUs` later would act after its
+   * deadline.
+   */
   #isTooLate({ costs, deadlineUs }: ModelWaiter, waitUs: number, aheadUs: number): boolean {
     return waitUs > aheadUs && this.nowUs + this.#bookableInUs(costs, aheadUs) + aheadUs > deadlineUs
   }
 
-  /** How long until a booking may be made that is acted on at most `aheadUs` later: all levels drain at their own pace until then. */
+  /**
+   * How long until a booking may be made that is acted on at most `aheadUs` later: all levels drain
+   * at their own pace until then.
+   */
   #bookableInUs(costs: readonly number[], aheadUs: number): number {
     const fitsIn = (us: number) => this.oracles.every((oracle, k) => oracle.fits(this.nowUs + us, costs[k] as number, aheadUs))
     let early = -1

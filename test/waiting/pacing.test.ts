@@ -1,4 +1,7 @@
-/** Waiting without writing `acquire`: functions that wait their turn, and items at the limiter's pace. */
+/**
+ * Waiting without writing `acquire`: functions that wait their turn, and items at the limiter's
+ * pace.
+ */
 import { getEventListeners, once } from 'node:events'
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** A wait whose place in line cannot be reached in time is refused at once, so no caller waits in vain. */
+/**
+ * A wait whose place in line cannot be reached in time is refused at once, so no caller waits in
+ * vain.
+ */
 import { expect, test } from 'vitest'
 import { createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, WaitError } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'

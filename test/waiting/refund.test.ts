@@ -98,7 +98,10 @@ describe.each(storeCases)('on $name', ({ open }) => {
 describe('a refund by the time of its decision, where two plans with windows of 2 s and 4 s share the key', () => {
   const numbers = { small: gcra({ rate: '1/s', burst: 2 }), large: gcra({ rate: '1/s', burst: 4 }) }
 
-  /** All is used by `waits` at 1 s, five of that plan wait, and another charge, behind theirs, is by `last`. */
+  /**
+   * All is used by `waits` at 1 s, five of that plan wait, and another charge, behind theirs, is by
+   * `last`.
+   */
   async function setUp(waits: 'small' | 'large', last: 'small' | 'large') {
     const clock = fakeClock(1_000)
     const limiter = createLimiter(numbers.small, { clock, plans: numbers })

@@ -1,6 +1,7 @@
 /**
- * Random schedules: what happens to one key, made up by fast-check, on a limiter and on the model side by side. After every step who
- * has ended, how and when, who waits, the state of the store and the number of timers must be those of the model, exactly.
+ * Random schedules: what happens to one key, made up by fast-check, on a limiter and on the model
+ * side by side. After every step who has ended, how and when, who waits, the state of the store and
+ * the number of timers must be those of the model, exactly.
  */
 import fc from 'fast-check'
 import { type Limit, RULE, type Rule } from '../../src/algorithms/algorithm.ts'
@@ -46,7 +47,10 @@ export interface Schedule<Numbers> {
 const stepKind = fc.oneof(...Object.entries(KINDS_OF_STEP).map(([kind, weight]) => ({ weight, arbitrary: fc.constant(kind as StepKind) })))
 const choice = fc.integer({ min: 0, max: 999_983 })
 
-/** `windowUs`: how long some numbers make a full charge felt. How far may be booked ahead is chosen by it. */
+/**
+ * `windowUs`: how long some numbers make a full charge felt. How far may be booked ahead is chosen
+ * by it.
+ */
 export function schedules<Numbers>(
   numbers: fc.Arbitrary<Numbers>,
   windowUs: (numbers: Numbers) => number,
@@ -227,7 +231,8 @@ export class Run {
 
   #consume(a: number): void {
     const costs = this.#someCosts(a)
-    // Water may be poured into a leaky bucket behind those who wait: then there is a hole if one of them leaves, which the model does not know.
+    // Water may be poured into a leaky bucket behind those who wait: then there is a hole if one of
+    // them leaves, which the model does not know.
     if (this.#size > 0 && this.#rules.some(({ algorithm }) => algorithm.type === 'leakyBucket')) return
     same(this.#limiter.consume('k', this.#named(costs)).allowed, this.#model.consume(costs), 'consume')
   }
@@ -262,7 +267,8 @@ export class Run {
 
   #refund(a: number, b: number): void {
     const costs = this.#someCosts(a)
-    // Of just now, or of so long ago that nothing is left: those who are booked move up by whole permits only.
+    // Of just now, or of so long ago that nothing is left: those who are booked move up by whole
+    // permits only.
     const agoUs = b % 3 === 0 ? (b % 2) * Math.max(...this.#rules.map(({ windowUs }) => windowUs)) : -1
     const ofUs = agoUs < 0 || agoUs > this.#model.nowUs ? -1 : this.#model.nowUs - agoUs
     this.#limiter.refund('k', this.#named(costs), ofUs < 0 ? {} : { atMs: ofUs / 1000 })

@@ -1,6 +1,8 @@
 /**
- * Several limiters, as of several processes, wait for one key of one store. Each books only a little ahead, so that callers who leave cost nobody
- * permits; nobody acts too early; each process serves its callers in order; and nobody is overtaken by more than what others book within the horizon.
+ * Several limiters, as of several processes, wait for one key of one store. Each books only a
+ * little ahead, so that callers who leave cost nobody permits; nobody acts too early; each process
+ * serves its callers in order; and nobody is overtaken by more than what others book within the
+ * horizon.
  */
 
 import { describe, expect, test } from 'vitest'
@@ -28,7 +30,10 @@ function near(): () => Store {
   return () => ({ mode: 'sync', shared: true, queue: SharedQueue, open: (scope, nowUs) => memory.open(scope, nowUs) })
 }
 
-/** One memory for all, a few milliseconds away: it decides half way, in the order in which the questions came. */
+/**
+ * One memory for all, a few milliseconds away: it decides half way, in the order in which the
+ * questions came.
+ */
 function far(clock: FakeClock, random: Random): () => Store {
   const memory = new Opened(memoryStore())
   return () => {
@@ -63,7 +68,9 @@ interface Act {
   readonly atUs: number
 }
 
-/** Callers of some processes that come again and again and leave before their turn, so many of 100. */
+/**
+ * Callers of some processes that come again and again and leave before their turn, so many of 100.
+ */
 class Crowd {
   readonly acts: Act[] = []
   readonly #clock: FakeClock

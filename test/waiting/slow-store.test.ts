@@ -1,6 +1,7 @@
 /**
- * Waiting on a store that answers later, out of order, or not at all. The store keeps a ledger of what was taken from it and given back, and
- * whatever happens, nobody may act on a permit before the ledger says that its time has come.
+ * Waiting on a store that answers later, out of order, or not at all. The store keeps a ledger of
+ * what was taken from it and given back, and whatever happens, nobody may act on a permit before
+ * the ledger says that its time has come.
  */
 
 import fc from 'fast-check'
@@ -55,7 +56,10 @@ interface Call {
 class AsyncRun {
   readonly #schedule: AsyncSchedule
   readonly #coverage: Coverage
-  /** Answers come in the order of the questions and at once: then nothing is lost, whichever caller leaves when. */
+  /**
+   * Answers come in the order of the questions and at once: then nothing is lost, whichever caller
+   * leaves when.
+   */
   readonly #orderly: boolean
   readonly #clock: FakeClock = fakeClock()
   readonly #store: SlowStore = slowStore(this.#clock)
@@ -108,7 +112,9 @@ class AsyncRun {
     else if (some !== undefined) this.#deliver(kind, some, a)
   }
 
-  /** A permit that is on its way back when its time comes is lost: an orderly world waits for it. */
+  /**
+   * A permit that is on its way back when its time comes is lost: an orderly world waits for it.
+   */
   #wait(a: number): void {
     if (!this.#orderly || this.#store.pending.length === 0) this.#clock.advanceMs(a % 500)
   }
@@ -168,12 +174,16 @@ class AsyncRun {
     return Math.max(0, written - ((nowUs - atUs) * permits) / periodUs)
   }
 
-  /** What was acted on may not be more than what is not booked ahead any longer; in a leaky bucket, than what has leaked, but for the last. */
+  /**
+   * What was acted on may not be more than what is not booked ahead any longer; in a leaky bucket,
+   * than what has leaked, but for the last.
+   */
   #checkLedger(): void {
     const level = this.#level()
     const { capacity } = this.#schedule
     const ahead = this.#isLeaky ? level : Math.max(0, level - capacity)
-    // Who is told last need not be the last: its answer may have come late. Then no more is known of the last than that it fits.
+    // Who is told last need not be the last: its answer may have come late. Then no more is known
+    // of the last than that it fits.
     const last = this.#orderly ? this.#lastCost : capacity
     const acted = this.#isLeaky && level > 0 ? this.#acted - last : this.#acted
     if (acted > this.#taken - ahead + 1e-6) throw new Error(`${acted} acted on, ${this.#taken} taken, ${ahead} of it still ahead`)
@@ -228,7 +238,8 @@ describe.each(Object.entries(LIMITS))('%s', (name, limitOf) => {
       await store.settle()
       await used
       const order: string[] = []
-      // Each may wait exactly as long as the store will say: nobody may be put before one who was booked earlier.
+      // Each may wait exactly as long as the store will say: nobody may be put before one who was
+      // booked earlier.
       const waits = [0, 1, 2, 3, 4, 5].map((k) => limiter.acquire('k', { timeoutMs: 1_000 * (seen.indexOf(k) + 1) }))
       waits.forEach((wait, k) => {
         wait.then(

@@ -1,4 +1,7 @@
-/** An event loop that stood still: waiters that came due meanwhile leave at the pace of the limit, not all at once. */
+/**
+ * An event loop that stood still: waiters that came due meanwhile leave at the pace of the limit,
+ * not all at once.
+ */
 import { describe, expect, test } from 'vitest'
 import { type Clock, createLimiter, gcra, leakyBucket, memoryStore, type SyncStore, tokenBucket } from '../../src/index.ts'
 import { SharedQueue } from '../../src/stores/queue/shared-queue.ts'

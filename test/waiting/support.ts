@@ -17,12 +17,18 @@ import { fakeClock } from '../../src/testing/index.ts'
 import { asStore, type StepDriver } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
 
-/** Everything that was promised so far has been told: no promise of a limiter is more than a few microtasks deep. */
+/**
+ * Everything that was promised so far has been told: no promise of a limiter is more than a few
+ * microtasks deep.
+ */
 export async function told(): Promise<void> {
   for (let k = 0; k < 16; k++) await Promise.resolve()
 }
 
-/** Nobody may be left with a rejection that no one handles, whatever happens to a wait. Called once in each file. */
+/**
+ * Nobody may be left with a rejection that no one handles, whatever happens to a wait. Called once
+ * in each file.
+ */
 export function noUnhandledRejections(): void {
   const unhandled: unknown[] = []
   const listener = (reason: unknown) => unhandled.push(reason)
@@ -82,7 +88,10 @@ export function watched(promise: Promise<unknown>, onEnd: () => void = () => {})
   return seen
 }
 
-/** A wait for an answer has no end here, and an error concerns one step only: what the limiter does about an ill store is tested elsewhere. */
+/**
+ * A wait for an answer has no end here, and an error concerns one step only: what the limiter does
+ * about an ill store is tested elsewhere.
+ */
 export const PATIENT = { storeTimeoutMs: Number.POSITIVE_INFINITY } as const
 
 /** One step that a slow store was asked for. It is done when told to, and answered when told to. */
@@ -106,7 +115,10 @@ interface SlowDriver extends StepDriver {
 
 export type SlowStore = SlowDriver & AsyncStore
 
-/** A store that is far away: nothing happens in it before the test says so. With a clock of its own, it decides by that. */
+/**
+ * A store that is far away: nothing happens in it before the test says so. With a clock of its own,
+ * it decides by that.
+ */
 export function slowStore(clock?: Clock): SlowStore {
   const memory = memoryStore()
   const opened = new Opened(memory)
@@ -152,7 +164,10 @@ function copyOf(verdict: Verdict): Verdict {
   return { ...verdict, ticket: ticket && ({ ...ticket, words: ticket.words.slice() } as Ticket) }
 }
 
-/** By how much any of these times is too early after any before it, if there must be one interval between one and the next. */
+/**
+ * By how much any of these times is too early after any before it, if there must be one interval
+ * between one and the next.
+ */
 export function mostEarly(times: readonly number[], interval: number): number {
   let latest = Number.NEGATIVE_INFINITY
   let most = 0

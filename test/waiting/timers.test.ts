@@ -1,4 +1,7 @@
-/** Timers that fire early, late, or cannot wait that long; clocks that step back; processes that may end. */
+/**
+ * Timers that fire early, late, or cannot wait that long; clocks that step back; processes that may
+ * end.
+ */
 import { spawnSync } from 'node:child_process'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type Clock, createLimiter, fixedWindow, gcra, leakyBucket, slidingLog, systemClock, tokenBucket } from '../../src/index.ts'

@@ -1,4 +1,7 @@
-/** Waiters wake when permits become free: by refunds, resets, cancelled reservations and other numbers; under every plan. */
+/**
+ * Waiters wake when permits become free: by refunds, resets, cancelled reservations and other
+ * numbers; under every plan.
+ */
 import { describe, expect, test } from 'vitest'
 import { fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { noUnhandledRejections, setUp, told, type Watched, watched } from './support.ts'

@@ -1,5 +1,7 @@
 /**
- * A model of waiting where nothing can be booked ahead: a line in which the first waiter tries again when it was told to, and no other does. The model asks a limiter of its own, which it uses for `consume` and `peek` alone: what those answer is held against the oracles elsewhere.
+ * A model of waiting where nothing can be booked ahead: a line in which the first waiter tries
+ * again when it was told to, and no other does. The model asks a limiter of its own, which it uses
+ * for `consume` and `peek` alone: what those answer is held against the oracles elsewhere.
  */
 import { RULE, type StateFields } from '../../src/algorithms/algorithm.ts'
 import { createLimiter, type Limit, type Limiter, memoryStore } from '../../src/index.ts'

@@ -1,5 +1,7 @@
 /**
- * Waiters beside other callers, who consume, reserve and cancel on the same key. That leaves holes that the model of a single line does not know, but one thing must hold: all departures together, each at its time, keep the limit.
+ * Waiters beside other callers, who consume, reserve and cancel on the same key. That leaves holes
+ * that the model of a single line does not know, but one thing must hold: all departures together,
+ * each at its time, keep the limit.
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -74,14 +76,16 @@ class MixedRun {
     await told()
     if (limiter.waiting() > 0 || clock.timers > 0 || this.#waiting.size > 0) throw new Error('a caller waits for ever')
     this.#checkOrder()
-    // A leaky bucket's reservation is spaced by what was before it, not metered: behind one that left, it departs later than its water leaks.
+    // A leaky bucket's reservation is spaced by what was before it, not metered: behind one that
+    // left, it departs later than its water leaks.
     if (!this.#isLeaky) this.#checkDepartures()
   }
 
   #do(kind: Kind, a: number): void {
     const { limiter, clock } = this.#all
     const cost = 1 + (a % this.#numbers.capacity)
-    // In half of the runs all who wait ask for the same: then a leaving caller leaves its place whole to the next, also across a reservation.
+    // In half of the runs all who wait ask for the same: then a leaving caller leaves its place
+    // whole to the next, also across a reservation.
     const same = 1 + (this.#numbers.periodUs % this.#numbers.capacity)
     if (kind === 'acquire') this.#acquire(this.#numbers.periodUs % 2 === 0 ? same : cost)
     else if (kind === 'abort') this.#abort(a)
@@ -142,8 +146,8 @@ class MixedRun {
   }
 
   /**
-   * An ordinary meter sees every departure at its time, and each must fit. Times are rounded up to the microsecond, so two of them may be nearer
-   * to each other by less than one.
+   * An ordinary meter sees every departure at its time, and each must fit. Times are rounded up to
+   * the microsecond, so two of them may be nearer to each other by less than one.
    */
   #checkDepartures(): void {
     const meter = new Oracle('tokenBucket', this.#numbers)

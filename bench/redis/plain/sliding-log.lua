@@ -1,5 +1,6 @@
 -- A sliding log in a sorted set: one member for each admission, with its time as the score.
--- KEYS[1]: the key. ARGV: limit, window in us. Answers allowed, remaining, retry after (us), reset after (us).
+-- KEYS[1]: the key. ARGV: limit, window in us. Answers allowed, remaining, retry after (us), reset
+-- after (us).
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 local limit, window = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -1,5 +1,7 @@
--- A sliding window in a hash: one count for each slot. The oldest counts by the part of it that the window still covers.
--- KEYS[1]: the key. ARGV: limit, window in us, slots. Answers allowed, remaining, retry after (us), reset after (us).
+-- A sliding window in a hash: one count for each slot. The oldest counts by the part of it that the
+-- window still covers.
+-- KEYS[1]: the key. ARGV: limit, window in us, slots. Answers allowed, remaining, retry after (us),
+-- reset after (us).
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 local limit, window, slots = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])

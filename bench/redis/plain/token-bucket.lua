@@ -1,5 +1,6 @@
 -- A token bucket in a hash: how many tokens there were, and when.
--- KEYS[1]: the key. ARGV: capacity, us for one token. Answers allowed, remaining, retry after (us), reset after (us).
+-- KEYS[1]: the key. ARGV: capacity, us for one token. Answers allowed, remaining, retry after (us),
+-- reset after (us).
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 local capacity, interval = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -1,4 +1,7 @@
-/** The stream of the service, opened again whenever it ends. Read by `fetch`, because an `EventSource` cannot send a token. */
+/**
+ * The stream of the service, opened again whenever it ends. Read by `fetch`, because an
+ * `EventSource` cannot send a token.
+ */
 import { authorization, UNAUTHORIZED } from '../token.ts'
 import type { LiveEvent } from './history.ts'
 
@@ -74,7 +77,10 @@ export class Feed {
     this.#listener.event(JSON.parse(data) as LiveEvent)
   }
 
-  /** If there was a service, it is stopping or starting; if not, there is no service, and asking again is left to the reader. */
+  /**
+   * If there was a service, it is stopping or starting; if not, there is no service, and asking
+   * again is left to the reader.
+   */
   #lost(): void {
     this.#listener.state(this.#wasLive ? 'reconnecting' : 'none')
     if (this.#wasLive) this.#timer = setTimeout(() => void this.#open(), AGAIN_MS)

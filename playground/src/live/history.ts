@@ -1,4 +1,7 @@
-/** The events of the service, as a bounded history: rates from counts, for each limiter and for all together. */
+/**
+ * The events of the service, as a bounded history: rates from counts, for each limiter and for all
+ * together.
+ */
 
 export interface LiveLimiter {
   readonly name: string
@@ -33,7 +36,10 @@ export interface Rates {
   readonly maxWaitMs: number
 }
 
-/** Ten minutes of seconds: whatever the service does, and however long the page is open, it holds no more. */
+/**
+ * Ten minutes of seconds: whatever the service does, and however long the page is open, it holds no
+ * more.
+ */
 export const KEPT = 600
 /** Beyond this many limiters only the totals are kept. */
 export const MAX_LIMITERS = 200

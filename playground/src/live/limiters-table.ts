@@ -11,7 +11,10 @@ export class LimitersTable {
   readonly #history: History
   readonly #choose: (limiter: string) => void
   readonly #head: readonly string[]
-  /** Only the rows are new every second: a reader who has scrolled sideways, or stands here with the keyboard, stays there. */
+  /**
+   * Only the rows are new every second: a reader who has scrolled sideways, or stands here with the
+   * keyboard, stays there.
+   */
   readonly #rows = h('tbody')
   readonly #more = h('p', { class: 'note' })
 

@@ -1,4 +1,7 @@
-/** For a service that nobody has asked yet: a button that sends it a minute of traffic, so that there is something to see. */
+/**
+ * For a service that nobody has asked yet: a button that sends it a minute of traffic, so that
+ * there is something to see.
+ */
 import { h, put } from '../dom.ts'
 import { plain } from '../numbers.ts'
 import type { Texts } from '../text/en.ts'

@@ -1,4 +1,7 @@
-/** The picture of the six algorithms on the page, with the words about one call in the rows that they are about. */
+/**
+ * The picture of the six algorithms on the page, with the words about one call in the rows that
+ * they are about.
+ */
 import type { Drawing } from './frame.ts'
 import { drawPicture, type Layout, layoutFor, pictureLabel, type Scene, wordsTop } from './picture.ts'
 import { TimePicture } from './time-picture.ts'
@@ -10,7 +13,10 @@ export class Picture {
   #hasState = true
   #isByHand = false
 
-  /** `words` has one element for each row, with its number in `--row`: it stands under the bars of that row, or below the picture on a phone. */
+  /**
+   * `words` has one element for each row, with its number in `--row`: it stands under the bars of
+   * that row, or below the picture on a phone.
+   */
   constructor(words: HTMLElement, seek: (us: number) => void) {
     this.#words = words
     this.#picture = new TimePicture(seek, words)

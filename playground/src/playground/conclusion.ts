@@ -1,4 +1,7 @@
-/** The conclusion of a run, in one sentence: which algorithms let more through than the limit, and which did not. */
+/**
+ * The conclusion of a run, in one sentence: which algorithms let more through than the limit, and
+ * which did not.
+ */
 import { counted, time } from '../numbers.ts'
 import type { Row, Run } from '../simulation/run.ts'
 import type { Texts } from '../text/en.ts'

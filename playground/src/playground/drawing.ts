@@ -1,4 +1,7 @@
-/** Drawn by hand: columns to drag over, each of them a slider for the keyboard and for screen readers. */
+/**
+ * Drawn by hand: columns to drag over, each of them a slider for the keyboard and for screen
+ * readers.
+ */
 import { h } from '../dom.ts'
 import { plain } from '../numbers.ts'
 import { COLUMNS } from '../simulation/traffic.ts'
@@ -126,7 +129,9 @@ interface Point {
 
 const within = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value))
 
-/** A fast hand skips columns: what it passed over lies on the line from the last point to this one. */
+/**
+ * A fast hand skips columns: what it passed over lies on the line from the last point to this one.
+ */
 function pointsBetween(last: Point | undefined, next: Point): Point[] {
   if (last === undefined || last.column === next.column) return [next]
   const step = Math.sign(next.column - last.column)

@@ -1,4 +1,7 @@
-/** Scenes and worked examples to begin with. It always says which of them is shown, or that it is none. */
+/**
+ * Scenes and worked examples to begin with. It always says which of them is shown, or that it is
+ * none.
+ */
 import { h } from '../dom.ts'
 import { FIRST_SCENES, sceneAddress } from '../scenes/state.ts'
 import { TAPES } from '../simulation/tapes.ts'

@@ -75,7 +75,10 @@ function tickUs(lengthUs: number, about: number): number {
   return ([1, 2, 5].find((digit) => digit * power >= raw) ?? 10) * power
 }
 
-/** Without the points that lie on the way between their neighbours: most do, and a file with all of them is four times as large. */
+/**
+ * Without the points that lie on the way between their neighbours: most do, and a file with all of
+ * them is four times as large.
+ */
 export function thinned(points: readonly Point[]): Point[] {
   const kept: Point[] = []
   for (const [k, point] of points.entries()) {

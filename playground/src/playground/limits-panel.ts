@@ -35,7 +35,8 @@ export class LimitsPanel {
   }
 
   #showAll(): void {
-    // What all six say at the moment is taken from the fixed window: its options are what the question asks for.
+    // What all six say at the moment is taken from the fixed window: its options are what the
+    // question asks for.
     const common = new CommonLimit(this.#limits.fixedWindow, this.#texts, (all) => {
       this.#limits = all
       this.#showEach()

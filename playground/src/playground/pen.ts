@@ -1,4 +1,7 @@
-/** A pen for pictures: a canvas, or the text of an SVG file. One drawing, so that what is exported is what was seen. */
+/**
+ * A pen for pictures: a canvas, or the text of an SVG file. One drawing, so that what is exported
+ * is what was seen.
+ */
 
 export interface TextStyle {
   readonly size: number

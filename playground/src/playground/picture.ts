@@ -1,4 +1,7 @@
-/** The picture: what arrives, and for each algorithm what it admits, refuses and keeps, on one time axis. */
+/**
+ * The picture: what arrives, and for each algorithm what it admits, refuses and keeps, on one time
+ * axis.
+ */
 import { counted, plain } from '../numbers.ts'
 import { FIELDS, type Limits, type LimitType } from '../simulation/limits.ts'
 import { CELLS, type Row, type Run } from '../simulation/run.ts'
@@ -150,7 +153,10 @@ export function numbersOf(data: LimitData, { limits: { numbers } }: Texts): stri
 
 const durationText = (value: unknown) => (typeof value === 'number' ? `${value}ms` : String(value))
 
-/** A band between least and most of each cell: a line where nothing happens, a stroke where something does. */
+/**
+ * A band between least and most of each cell: a line where nothing happens, a stroke where
+ * something does.
+ */
 function drawGauge(pen: Pen, layout: Layout, { texts, palette }: Scene, row: Row, top: number): void {
   const bottom = top + GAUGE_HEIGHT
   const yOf = (value: number) => bottom - (Math.min(value, row.ceiling) / row.ceiling) * GAUGE_HEIGHT

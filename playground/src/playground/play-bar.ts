@@ -19,7 +19,8 @@ export class PlayBar {
   readonly #toggle: HTMLElement
   readonly #place: HTMLInputElement
   readonly #speeds: HTMLSelectElement
-  // Not read out by itself: the slider says it when it is moved, and while playing it changes with every frame.
+  // Not read out by itself: the slider says it when it is moved, and while playing it changes with
+  // every frame.
   readonly #said = h('output', { class: 'said', 'aria-live': 'off' })
   #count = 0
   #isSpeedChosen = false

@@ -39,7 +39,10 @@ export class Player {
     return this.#call
   }
 
-  /** Stands still and tells nobody: where we were means nothing in another run. `goTo` says where to begin. */
+  /**
+   * Stands still and tells nobody: where we were means nothing in another run. `goTo` says where to
+   * begin.
+   */
   load(atUs: Float64Array, lengthUs: number): void {
     this.#stop()
     this.#atUs = atUs

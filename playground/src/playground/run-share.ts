@@ -1,4 +1,7 @@
-/** To take away from a run of the algorithms: the code is that of one of them, which the reader chooses. */
+/**
+ * To take away from a run of the algorithms: the code is that of one of them, which the reader
+ * chooses.
+ */
 import { field, h, put, select } from '../dom.ts'
 import type { LimitType } from '../simulation/limits.ts'
 import type { Run } from '../simulation/run.ts'

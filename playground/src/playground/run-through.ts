@@ -1,4 +1,7 @@
-/** Going through a run: the player, its bar, the line in the picture, and the veil over what has not come yet. */
+/**
+ * Going through a run: the player, its bar, the line in the picture, and the veil over what has not
+ * come yet.
+ */
 import type { Texts } from '../text/en.ts'
 import { PlayBar } from './play-bar.ts'
 import { Player } from './player.ts'
@@ -18,7 +21,9 @@ export class RunThrough {
   readonly #bar: PlayBar
   readonly #followers: Followers
   #atUs = new Float64Array(0)
-  /** Whether what has not come yet is veiled: from the first step until everything is shown again. */
+  /**
+   * Whether what has not come yet is veiled: from the first step until everything is shown again.
+   */
   #isGoing = false
 
   /** `own` are controls of the picture, for the bar. */

@@ -44,7 +44,10 @@ export const SCENES: Readonly<Record<'boundary' | 'flash' | 'crawler' | 'steady'
   many: { ...FIRST_STATE, limits: equalLimits(500, '1s'), traffic: { kind: 'poisson', perSecond: 1_000, seconds: 100, seed: 3 } },
 }
 
-/** The address of a state, or undefined where it would be too long: a long text is not even looked through for it. */
+/**
+ * The address of a state, or undefined where it would be too long: a long text is not even looked
+ * through for it.
+ */
 export function addressOf(state: State): string | undefined {
   if (state.traffic.kind === 'pasted' && state.traffic.text.length > 2 * MAX_ADDRESS) return undefined
   const address = toAddress(state)

@@ -1,4 +1,7 @@
-/** The results, as tables: the totals of each algorithm, and a worked example beside its published figures. */
+/**
+ * The results, as tables: the totals of each algorithm, and a worked example beside its published
+ * figures.
+ */
 import { h } from '../dom.ts'
 import { counted, plain, seconds, time } from '../numbers.ts'
 import { type Run, SteppedLimiter } from '../simulation/run.ts'
@@ -28,7 +31,10 @@ export function totalsTable({ rows }: Run, texts: Texts): HTMLElement {
   return table(head, h('tbody', {}, ...body), totals.heading, 'cards')
 }
 
-/** A row whose cells know their column: on a phone each row is a card, and each cell says what it is. */
+/**
+ * A row whose cells know their column: on a phone each row is a card, and each cell says what it
+ * is.
+ */
 export function labelled(
   head: readonly string[],
   cells: readonly HTMLElement[],
@@ -42,7 +48,10 @@ const waitText = (us: number, never: string): string => (us === 0 ? '–' : Numb
 
 const FIGURES = ['outcome', 'remaining', 'retryAfterMs', 'resetAfterMs', 'delayMs'] as const
 
-/** Every row of the tape: what the table states, what the library says now, and whether they are the same. */
+/**
+ * Every row of the tape: what the table states, what the library says now, and whether they are the
+ * same.
+ */
 export function tapeTable(tape: Tape, texts: Texts): HTMLElement {
   const { table: words } = texts
   const head = [words.at, words.cost, words.times, words.outcome, words.remaining, words.retry, words.reset, words.delay, words.agrees]

@@ -1,4 +1,7 @@
-/** A drawing on the page whose axis is time, and over it the place where we are. What it draws, it is handed. */
+/**
+ * A drawing on the page whose axis is time, and over it the place where we are. What it draws, it
+ * is handed.
+ */
 import { h, put } from '../dom.ts'
 import { type Drawing, type Frame, PALETTE_NAMES, type Palette } from './frame.ts'
 import { CanvasPen } from './pen.ts'

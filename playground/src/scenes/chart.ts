@@ -1,4 +1,7 @@
-/** Lines and areas over time, row under row, on one axis: for the scenes, and for the pictures in the guides. */
+/**
+ * Lines and areas over time, row under row, on one axis: for the scenes, and for the pictures in
+ * the guides.
+ */
 import { counted } from '../numbers.ts'
 import {
   AXIS_HEIGHT,
@@ -169,7 +172,10 @@ interface LegendEntry {
   readonly line: number
 }
 
-/** Each below the other in the gutter; on a phone side by side, as many to a line as there is room for. */
+/**
+ * Each below the other in the gutter; on a phone side by side, as many to a line as there is room
+ * for.
+ */
 function legendOf({ series }: ChartRow, width?: number): LegendEntry[] {
   let [x, line] = [2, 1]
   return series.flatMap((each, k) => {

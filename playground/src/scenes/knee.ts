@@ -1,4 +1,7 @@
-/** A server that gets faster and slower: a governor looks for the best number in flight, beside a limit that stays. */
+/**
+ * A server that gets faster and slower: a governor looks for the best number in flight, beside a
+ * limit that stays.
+ */
 import { h } from '../dom.ts'
 import { counted, plain, seconds } from '../numbers.ts'
 import { secondTicks } from '../playground/frame.ts'

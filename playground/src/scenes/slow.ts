@@ -1,4 +1,7 @@
-/** Calls get slow rather than many: what a rate limit alone lets run at once, and what concurrency keeps. */
+/**
+ * Calls get slow rather than many: what a rate limit alone lets run at once, and what concurrency
+ * keeps.
+ */
 import { h } from '../dom.ts'
 import { counted, plain, seconds, time } from '../numbers.ts'
 import { secondTicks } from '../playground/frame.ts'

@@ -1,4 +1,7 @@
-/** What scenes with a simulated server show, and how it stands in an address. A scene's job says all of it. */
+/**
+ * What scenes with a simulated server show, and how it stands in an address. A scene's job says all
+ * of it.
+ */
 import { GOVERNED_MS, GOVERNOR_NAMES, type GovernedJob, type GovernorName } from '../simulation/governed.ts'
 import { SLOW_MS, type SlowJob } from '../simulation/slow.ts'
 import { COLUMNS } from '../simulation/traffic.ts'

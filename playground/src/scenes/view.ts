@@ -1,4 +1,7 @@
-/** A scene with a simulated server: what is given on one side, what comes of it on the other. The server is made slower and faster by hand. */
+/**
+ * A scene with a simulated server: what is given on one side, what comes of it on the other. The
+ * server is made slower and faster by hand.
+ */
 import { field, h, put } from '../dom.ts'
 import { plain, seconds } from '../numbers.ts'
 import { DrawingBoard } from '../playground/drawing.ts'

@@ -1,4 +1,7 @@
-/** One call looked at closely: what each limit held before it, what it decided, and what it held after. */
+/**
+ * One call looked at closely: what each limit held before it, what it decided, and what it held
+ * after.
+ */
 import type { Decision, LimitData } from '../sluice.ts'
 import type { Shape } from './limits.ts'
 import { SteppedLimiter } from './run.ts'
@@ -13,7 +16,9 @@ export interface Figures {
   readonly delayUs: number
 }
 
-/** A sliding window's sum: what the oldest sub-window counts by its overlap, and the others in full. */
+/**
+ * A sliding window's sum: what the oldest sub-window counts by its overlap, and the others in full.
+ */
 export interface Overlap {
   readonly oldest: number
   /** How much of the oldest still lies within the window: 0 to 1. */
@@ -89,7 +94,10 @@ function figuresOf({ outcome, remaining, retryAfterMs, resetAfterMs, delayMs }: 
   return { outcome, remaining, retryUs: us(retryAfterMs), resetUs: us(resetAfterMs), delayUs: us(delayMs) }
 }
 
-/** From the state as it stands in a store: a count for each sub-window, by its number since the beginning of time. */
+/**
+ * From the state as it stands in a store: a count for each sub-window, by its number since the
+ * beginning of time.
+ */
 function overlapOf(stage: SteppedLimiter, atUs: number): Overlap {
   const { windowUs, slots } = stage.shape
   const position = (atUs * slots) / windowUs

@@ -1,6 +1,7 @@
 /**
- * A server that the user makes faster and slower, under more calls than it can answer: behind a limit that a governor moves, and behind one that stays.
- * The best number in flight is known: one for each worker. Fewer leave workers idle; more only wait inside.
+ * A server that the user makes faster and slower, under more calls than it can answer: behind a
+ * limit that a governor moves, and behind one that stays. The best number in flight is known: one
+ * for each worker. Fewer leave workers idle; more only wait inside.
  */
 import {
   aimd,
@@ -57,7 +58,9 @@ export interface GovernedRun {
   readonly scene: 'knee'
   readonly governed: GovernedSide
   readonly fixed: GovernedSide
-  /** The best: as many in flight as there are workers, and the answers a second that they can give. */
+  /**
+   * The best: as many in flight as there are workers, and the answers a second that they can give.
+   */
   readonly bestLimit: Line
   readonly bestPerSecond: Line
   readonly bestInTime: number

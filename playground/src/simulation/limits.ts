@@ -4,7 +4,9 @@ import { type Duration, durationUs, type Limit, type LimitData, limitFrom, paceO
 export const TYPES = ['fixedWindow', 'slidingWindow', 'slidingLog', 'tokenBucket', 'gcra', 'leakyBucket'] as const
 export type LimitType = (typeof TYPES)[number]
 
-/** The options of each algorithm, in the order in which they are asked for and stand in an address. */
+/**
+ * The options of each algorithm, in the order in which they are asked for and stand in an address.
+ */
 export const FIELDS: Readonly<Record<LimitType, readonly string[]>> = {
   fixedWindow: ['limit', 'window', 'anchor'],
   slidingWindow: ['limit', 'window', 'slots'],

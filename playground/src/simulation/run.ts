@@ -1,8 +1,9 @@
 /**
  * Plays arrivals against limits: the library itself, on a clock that is told the time.
  *
- * The result is as large as the picture, not as the traffic: the axis is cut into cells, and each holds counts and the range of what the
- * limit keeps inside. All of it is read from decisions, as any user of the library could.
+ * The result is as large as the picture, not as the traffic: the axis is cut into cells, and each
+ * holds counts and the range of what the limit keeps inside. All of it is read from decisions, as
+ * any user of the library could.
  */
 import { createLimiter, type Decision, type LimitData, type MemoryStore, memoryStore } from '../sluice.ts'
 import { type LimitType, type Shape, shapeOf } from './limits.ts'
@@ -13,18 +14,27 @@ export const CELLS = 480
 export interface Totals {
   readonly admitted: number
   readonly refused: number
-  /** Most permits that acted within any one window, wherever it lies, and how long those took from the first to the last. */
+  /**
+   * Most permits that acted within any one window, wherever it lies, and how long those took from
+   * the first to the last.
+   */
   readonly mostInWindow: number
   readonly mostWithinUs: number
   readonly windowUs: number
-  /** The longest wait in any answer: to come back when refused, to act when admitted. Infinity: never. */
+  /**
+   * The longest wait in any answer: to come back when refused, to act when admitted. Infinity:
+   * never.
+   */
   readonly longestWaitUs: number
 }
 
 export interface Row {
   readonly type: LimitType
   readonly capacity: number
-  /** Calls by the time at which they may act: a leaky bucket's admissions leave it later than they came. */
+  /**
+   * Calls by the time at which they may act: a leaky bucket's admissions leave it later than they
+   * came.
+   */
   readonly admitted: Uint32Array<ArrayBuffer>
   /** Calls by the time at which they came. */
   readonly refused: Uint32Array<ArrayBuffer>
@@ -76,7 +86,10 @@ export class SteppedLimiter {
   }
 }
 
-/** What the limit keeps, in the words people use for it: tokens, water, a count, or how far the TAT lies ahead, in seconds. */
+/**
+ * What the limit keeps, in the words people use for it: tokens, water, a count, or how far the TAT
+ * lies ahead, in seconds.
+ */
 export function quantityOf({ type, capacity, intervalUs }: Shape, { remaining, resetAfterMs }: Decision): number {
   if (type === 'gcra') return resetAfterMs / 1000
   if (intervalUs === 0) return capacity - remaining
@@ -144,7 +157,10 @@ class RowPlayer {
     return { row: this.#row(), firstRefused: this.#firstRefused }
   }
 
-  /** The range of a cell begins with what is there when it begins, and takes in what was there before and after every call. */
+  /**
+   * The range of a cell begins with what is there when it begins, and takes in what was there
+   * before and after every call.
+   */
   #look(cell: number, us: number): void {
     const quantity = quantityOf(this.#stage.shape, this.#stage.look(us))
     this.#note(cell, quantity)

@@ -1,4 +1,7 @@
-/** What happened over time in scenes with a simulated server: as many samples as a picture of lines needs. */
+/**
+ * What happened over time in scenes with a simulated server: as many samples as a picture of lines
+ * needs.
+ */
 import { COLUMNS } from './traffic.ts'
 
 export const SAMPLES = 256

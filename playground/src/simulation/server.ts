@@ -1,4 +1,7 @@
-/** The simulated server behind a limit: so many workers, first come, first served. Calls that no worker is free for wait inside. */
+/**
+ * The simulated server behind a limit: so many workers, first come, first served. Calls that no
+ * worker is free for wait inside.
+ */
 import type { Clock } from '../sluice.ts'
 
 interface Call {

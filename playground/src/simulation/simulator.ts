@@ -1,4 +1,7 @@
-/** The page's side of the worker. Of several runs asked for in a hurry only the last matters: the ones between are never started. */
+/**
+ * The page's side of the worker. Of several runs asked for in a hurry only the last matters: the
+ * ones between are never started.
+ */
 import type { Moment } from './cursor.ts'
 import type { Answer, Failure, Job, Request, RunOf } from './job.ts'
 import { answerTo } from './worker.ts'
@@ -10,7 +13,10 @@ export interface Listener<J extends Job> {
 }
 
 export class Simulator<J extends Job> {
-  /** Undefined where browsers start no workers: a page that was opened as a file simulates by itself, and stands still meanwhile. */
+  /**
+   * Undefined where browsers start no workers: a page that was opened as a file simulates by
+   * itself, and stands still meanwhile.
+   */
   readonly #worker: Worker | undefined
   readonly #listener: Listener<J>
   #lastId = 0

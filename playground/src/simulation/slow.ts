@@ -1,6 +1,7 @@
 /**
- * Calls get slow rather than many: the same calls to the same server, behind a rate limit alone, and behind one that also limits what runs at once.
- * Everything happens at whole milliseconds of a fake clock; between two of them, callers whose turn has come go on.
+ * Calls get slow rather than many: the same calls to the same server, behind a rate limit alone,
+ * and behind one that also limits what runs at once. Everything happens at whole milliseconds of a
+ * fake clock; between two of them, callers whose turn has come go on.
  */
 import { type Clock, concurrency, createLimiter, fakeClock, gcra } from '../sluice.ts'
 import { columnAt, type Line, newLine, raise, sampleAt } from './samples.ts'
@@ -107,7 +108,10 @@ function callerOf(chance: number): number {
 
 /** Beyond the end of the picture the server answers what is left, for as long as this. */
 const LONGEST_MS = 4 * SLOW_MS
-/** So many turns of the microtask queue lie at most between a release and the caller that it lets in. */
+/**
+ * So many turns of the microtask queue lie at most between a release and the caller that it lets
+ * in.
+ */
 const TURNS = 8
 
 class SidePlayer {

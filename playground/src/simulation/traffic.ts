@@ -155,7 +155,10 @@ function poissonTimes(perSecond: number, seconds: number, seed: number): Times {
   }
 }
 
-/** Small, and the same on every machine: a seed in an address means the same traffic for every reader. */
+/**
+ * Small, and the same on every machine: a seed in an address means the same traffic for every
+ * reader.
+ */
 export function mulberry32(seed: number): () => number {
   let state = seed | 0
   return () => {
@@ -173,14 +176,18 @@ function drawnTimes(columns: readonly number[], seconds: number): Times {
   return { times, lengthMs: seconds * 1000 }
 }
 
-/** Milliseconds, seconds or milliseconds since 1970, or dates; separated by anything that is not part of one. */
+/**
+ * Milliseconds, seconds or milliseconds since 1970, or dates; separated by anything that is not
+ * part of one.
+ */
 const STAMP = /\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?|-?\d+(?:\.\d+)?(?:e\d+)?|[^\s,;]+/gi
 
 function pastedTimes(text: string): Times {
   const stamps = text.match(STAMP) ?? []
   if (stamps.length > MAX_CALLS) throw tooMany(stamps.length)
   const ms = stamps.map(stampMs).sort((a, b) => a - b)
-  // Dates are counted from the full second before the first, so that windows of whole seconds keep their boundaries.
+  // Dates are counted from the full second before the first, so that windows of whole seconds keep
+  // their boundaries.
   const first = ms[0] ?? 0
   const origin = first > 1e9 ? Math.floor(first / 1000) * 1000 : 0
   const times = ms.map((at) => Math.round((at - origin) * 1000) / 1000)

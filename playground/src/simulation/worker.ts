@@ -33,7 +33,8 @@ function runTraffic({ traffic, limits }: TrafficJob): Run {
   // The cursor keeps its own: what is answered is handed over, not copied.
   const next = new Cursor({ ...arrivals, atUs: arrivals.atUs.slice(), cost: arrivals.cost.slice() }, limits)
   const played = play(arrivals, limits)
-  // Not before: while a run cannot be made, the one before it is still on the page, and can be gone through.
+  // Not before: while a run cannot be made, the one before it is still on the page, and can be gone
+  // through.
   cursor = next
   return played
 }

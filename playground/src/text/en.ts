@@ -1,4 +1,7 @@
-/** All that the page says, in English. The Chinese file has the same shape: the compiler sees to that. */
+/**
+ * All that the page says, in English. The Chinese file has the same shape: the compiler sees to
+ * that.
+ */
 
 /** The name of an algorithm within a sentence. */
 const the = (name: string) => (name === 'GCRA' ? name : `the ${name.toLowerCase()}`)

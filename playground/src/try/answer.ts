@@ -51,7 +51,10 @@ export class AnswerPanel {
     kept = [answered, ...kept].slice(0, MAX_KEPT)
   }
 
-  /** The answer that is shown in full. `series`: how many were sent, and how many of them admitted, if there were several. */
+  /**
+   * The answer that is shown in full. `series`: how many were sent, and how many of them admitted,
+   * if there were several.
+   */
   show(answered: Answered, series: { readonly sent: number; readonly admitted: number } | undefined): void {
     const { response, text, tookMs } = answered
     const { took, series: told, headers } = this.#texts.try

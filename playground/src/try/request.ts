@@ -107,7 +107,10 @@ function entriesIn(text: string): { readonly key: string; readonly value: string
   })
 }
 
-/** What a rule is asked with, from its name in the file: `edge: tenant, verb = write` is `tenant=example, verb=write`. */
+/**
+ * What a rule is asked with, from its name in the file: `edge: tenant, verb = write` is
+ * `tenant=example, verb=write`.
+ */
 export function entriesOf(domain: string, rule: string): string {
   const entries = rule.slice(`${domain}: `.length).split(', ')
   return entries
@@ -126,7 +129,10 @@ function jsonOf(asked: TryInput, field: JsonField): unknown {
   }
 }
 
-/** What `settle` needs of an answer, as JSON; undefined if the answer is no decision that charged something. */
+/**
+ * What `settle` needs of an answer, as JSON; undefined if the answer is no decision that charged
+ * something.
+ */
 export function decisionIn({ path, body }: WireRequest, text: string): string | undefined {
   const { verb = 'consume' } = JSON.parse(body ?? '{}') as { verb?: string }
   if (path !== '/v1/acquire' && (path !== '/v1/decide' || verb === 'peek' || verb === 'refund')) return undefined

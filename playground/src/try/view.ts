@@ -125,7 +125,10 @@ class TryView implements View {
     }
   }
 
-  /** One after the other, so that the order is what the eye sees; the last answer is shown in full, or the first that is no decision. */
+  /**
+   * One after the other, so that the order is what the eye sees; the last answer is shown in full,
+   * or the first that is no decision.
+   */
   async #sendAll(wire: WireRequest, times: number): Promise<void> {
     let admitted = 0
     for (let k = 1; k <= times; k++) {

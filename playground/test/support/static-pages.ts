@@ -1,4 +1,7 @@
-/** The page from static files, in a Chromium, for the tests of one file. The page that a test opened last must have logged no error. */
+/**
+ * The page from static files, in a Chromium, for the tests of one file. The page that a test opened
+ * last must have logged no error.
+ */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import { expectNoTrouble, launchBrowser, type Opened, openPage, settled } from './chromium.ts'

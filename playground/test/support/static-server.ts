@@ -1,4 +1,7 @@
-/** The built files as any web server would serve them: without a service behind, and from a folder of its own. */
+/**
+ * The built files as any web server would serve them: without a service behind, and from a folder
+ * of its own.
+ */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -21,7 +21,10 @@ export const DEFAULT_MAX_QUEUE = 1_000
 
 export interface ServiceConfig {
   readonly bounds: Bounds
-  /** The whole service refuses no call: every limiter and rule below is in shadow, and so are limits that callers bring along. */
+  /**
+   * The whole service refuses no call: every limiter and rule below is in shadow, and so are limits
+   * that callers bring along.
+   */
   readonly shadow: boolean
   readonly limiters: ReadonlyMap<string, LimiterConfig>
   /** By the name of the domain: what Envoy asks about. */
@@ -36,7 +39,10 @@ export interface DomainConfig {
 
 export const HEADER_CHOICES: readonly DomainConfig['headers'][] = ['none', 'draft-11', 'draft-7', 'draft-6', 'legacy']
 
-/** Several limits are always kept by name; one without a name is called `default`, as the library does. */
+/**
+ * Several limits are always kept by name; one without a name is called `default`, as the library
+ * does.
+ */
 export type NamedLimits = Readonly<Record<string, Limit>>
 
 export interface LimiterConfig {
@@ -52,7 +58,10 @@ export interface LimiterConfig {
   readonly shadow: boolean
 }
 
-/** How people are told of a limiter: its name, or the rule as the file has it. Everywhere but in a store. */
+/**
+ * How people are told of a limiter: its name, or the rule as the file has it. Everywhere but in a
+ * store.
+ */
 export function titleOf({ name, rule }: Pick<LimiterConfig, 'name' | 'rule'>): string {
   return rule ?? name
 }
@@ -61,7 +70,10 @@ export function titleOf({ name, rule }: Pick<LimiterConfig, 'name' | 'rule'>): s
 export const SIGNAL_NAMES = ['eventLoopDelay', 'eventLoopUtilization', 'cpu', 'heap'] as const
 export type SignalName = (typeof SIGNAL_NAMES)[number]
 
-/** A rate that follows the load of the service. What each option means, and its range, is the library's to say (`followLoad`). */
+/**
+ * A rate that follows the load of the service. What each option means, and its range, is the
+ * library's to say (`followLoad`).
+ */
 export interface FollowConfig {
   readonly limit?: string
   readonly signal: SignalName
@@ -73,7 +85,10 @@ export interface FollowConfig {
   readonly share?: number
 }
 
-/** The options of a limiter that a file may set. What each means, and its range, is the library's to say. */
+/**
+ * The options of a limiter that a file may set. What each means, and its range, is the library's to
+ * say.
+ */
 export interface LimiterTuning {
   readonly onStoreError?: FailurePolicy
   readonly storeTimeoutMs?: number
@@ -82,7 +97,10 @@ export interface LimiterTuning {
   readonly maxAheadMs?: number
 }
 
-/** One node of a domain's tree. It stands for one entry of a descriptor, and its children for the next. */
+/**
+ * One node of a domain's tree. It stands for one entry of a descriptor, and its children for the
+ * next.
+ */
 export interface DescriptorRule {
   /** Its domain, and the keys and values on the way down to it: `edge: tenant, verb = write`. */
   readonly title: string
@@ -96,7 +114,10 @@ export interface DescriptorRule {
   readonly unlimited: boolean
   /** Nothing passes. */
   readonly denied: boolean
-  /** Hits that a descriptor brings along have been used already: they are charged, whether they fit or not. */
+  /**
+   * Hits that a descriptor brings along have been used already: they are charged, whether they fit
+   * or not.
+   */
   readonly charge: boolean
   /** A limit or a denial that refuses no call. */
   readonly shadow: boolean

@@ -1,6 +1,6 @@
 /**
- * The files of a configuration, made one. A limiter, a domain and an option of the whole service stand in one file each: of two, one would silently
- * not hold.
+ * The files of a configuration, made one. A limiter, a domain and an option of the whole service
+ * stand in one file each: of two, one would silently not hold.
  */
 import { shown } from '../sluice.ts'
 import { type Bounds, DEFAULT_BOUNDS, type DescriptorRule, type DomainConfig, type LimiterConfig, type ServiceConfig } from './config.ts'

@@ -20,7 +20,10 @@ const OPTIONS = [
   'descriptors',
 ]
 
-/** `above` is the domain and then every key and value on the way down: it tells the rules of a tree apart. */
+/**
+ * `above` is the domain and then every key and value on the way down: it tells the rules of a tree
+ * apart.
+ */
 export function readDescriptors(reader: Reader, value: unknown, path: Path, above: readonly string[]): DescriptorRule[] {
   if (!Array.isArray(value)) {
     reader.source.wrong(path, `descriptors ${shown(value)} must be a list`)
@@ -94,8 +97,8 @@ function readRuleLimiter(reader: Reader, fields: Fields, path: Path, here: reado
 }
 
 /**
- * Under which a store keeps the counts of a rule: the same for the same rule in the next version of the file, whatever else changed. Another
- * algorithm cannot read them and has a name of its own.
+ * Under which a store keeps the counts of a rule: the same for the same rule in the next version of
+ * the file, whatever else changed. Another algorithm cannot read them and has a name of its own.
  */
 function stateName(here: readonly string[], algorithm: string): string {
   const digest = createHash('sha256').update(JSON.stringify(here)).digest('hex').slice(0, 16)

@@ -1,6 +1,6 @@
 /**
- * A rate that follows the load of the service. Each option is handed to the library, which stops at the first mistake: it is put beside its place in the file
- * and mended, until there is none.
+ * A rate that follows the load of the service. Each option is handed to the library, which stops at
+ * the first mistake: it is put beside its place in the file and mended, until there is none.
  */
 import { createLimiter, followLoad, type Limits, paceOf, type Rate, SluiceError, shown } from '../sluice.ts'
 import { type FollowConfig, type NamedLimits, SIGNAL_NAMES } from './config.ts'
@@ -11,7 +11,9 @@ type Fields = Readonly<Record<string, unknown>>
 
 const OPTIONS = ['limit', 'signal', 'min', 'max', 'from', 'to', 'everyMs', 'share']
 
-/** `isShared`: the store of the service is one that others share; undefined if that is not known. */
+/**
+ * `isShared`: the store of the service is one that others share; undefined if that is not known.
+ */
 export function readFollow(
   reader: Reader,
   value: unknown,

@@ -1,6 +1,7 @@
 /**
- * From the text of a file to a configuration. Every mistake is found at once, and each says where it stands. The rules of limits and
- * options are the library's: each is handed to it, and its objection is put beside the place in the file.
+ * From the text of a file to a configuration. Every mistake is found at once, and each says where
+ * it stands. The rules of limits and options are the library's: each is handed to it, and its
+ * objection is put beside the place in the file.
  */
 import { createLimiter, type Limit, type Limits, limitFrom, memoryStore, RULE, SluiceError, shown } from '../sluice.ts'
 import {
@@ -42,7 +43,10 @@ export function readConfig(text: string, file: string, running?: Running): Servi
   return readConfigs([{ file, text }], running)
 }
 
-/** Several files that are one configuration. `isShared`: whether others share the store that they are for; undefined if that is not known. */
+/**
+ * Several files that are one configuration. `isShared`: whether others share the store that they
+ * are for; undefined if that is not known.
+ */
 export function readConfigs(texts: readonly ConfigText[], running?: Running, isShared = running?.isShared): ServiceConfig {
   const sources = texts.map(({ file, text }) => new Source(text, file))
   const parts = sources.map((source) => partOf(source, running, isShared))
@@ -89,7 +93,10 @@ export class Reader {
     }
   }
 
-  /** The fields of a mapping, of which only the known ones are allowed; undefined, and a mistake, for anything else. */
+  /**
+   * The fields of a mapping, of which only the known ones are allowed; undefined, and a mistake,
+   * for anything else.
+   */
   fields(value: unknown, path: Path, known: readonly string[] | undefined, what: string): Fields | undefined {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       this.source.wrong(path, `${what} ${shown(value)} must be a mapping${known === undefined ? '' : ` of ${known.join(', ')}`}`)
@@ -156,7 +163,8 @@ export class Reader {
   /** The library stops at the first mistake: each is mended for it, until there is none. */
   limit(json: unknown, path: Path): Limit | undefined {
     let mended: unknown = json
-    // A mended option is not wrong again, and there are not more options than in the file and in the samples.
+    // A mended option is not wrong again, and there are not more options than in the file and in
+    // the samples.
     for (let mistakes = 0; ; mistakes += 1) {
       try {
         const limit = limitFrom(mended)
@@ -242,7 +250,10 @@ export class Reader {
     return choice ?? 'none'
   }
 
-  /** The names of a limiter and of its limits become parts of keys in a store: the library has rules for them. */
+  /**
+   * The names of a limiter and of its limits become parts of keys in a store: the library has rules
+   * for them.
+   */
   #checkNames(name: string, limits: NamedLimits, path: Path): void {
     try {
       createLimiter(limits as Limits, { name }).close()
@@ -253,7 +264,10 @@ export class Reader {
     }
   }
 
-  /** What was counted by one algorithm means nothing to another: going on under the same name would forget it, or fail. */
+  /**
+   * What was counted by one algorithm means nothing to another: going on under the same name would
+   * forget it, or fail.
+   */
   #checkAlgorithms(name: string, limits: NamedLimits, path: Path): void {
     for (const [limit, { type }] of Object.entries(limits)) {
       const before = this.#running?.algorithmOf(name, limit)
@@ -298,7 +312,10 @@ const SAMPLES: Fields = {
   lease: '30s',
 }
 
-/** The option of a limit that a message of the library speaks of: it is named among the first words, after the algorithm. */
+/**
+ * The option of a limit that a message of the library speaks of: it is named among the first words,
+ * after the algorithm.
+ */
 function optionMeant(json: unknown, message: string): string | undefined {
   if (typeof json !== 'object' || json === null) return undefined
   const words = message.split(/[^\w$-]+/).slice(0, 3)
@@ -321,7 +338,10 @@ function withSample(json: unknown, option: string | undefined): Fields | undefin
   return { ...(json as Fields), [option]: sample }
 }
 
-/** A limit where a limiter should be: a common mistake, reported once instead of for each of its options. */
+/**
+ * A limit where a limiter should be: a common mistake, reported once instead of for each of its
+ * options.
+ */
 function isBareLimit(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'type' in value && !('limits' in value)
 }

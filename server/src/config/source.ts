@@ -46,7 +46,10 @@ export class Source {
     this.mistakes.push({ file: this.file, line: Math.max(line, 1), column: Math.max(col, 1), message: inYaml(message) })
   }
 
-  /** What stands nowhere itself (it is missing, or came by an alias) is looked for where it should be. */
+  /**
+   * What stands nowhere itself (it is missing, or came by an alias) is looked for where it should
+   * be.
+   */
   #valueOffset(path: Path): number {
     for (let length = path.length; length > 0; length--) {
       const node = this.#document.getIn(path.slice(0, length), true)
@@ -65,7 +68,10 @@ export class Source {
   }
 }
 
-/** Authors of YAML see neither `undefined` nor `null`, but a value that is missing, or a name with nothing behind it. */
+/**
+ * Authors of YAML see neither `undefined` nor `null`, but a value that is missing, or a name with
+ * nothing behind it.
+ */
 function inYaml(message: string): string {
   return message
     .replace(/^([\w ':".-]+?) undefined must /, '$1 is missing: it must ')

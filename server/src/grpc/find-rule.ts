@@ -3,8 +3,9 @@ import type { DescriptorRule } from '../config/config.ts'
 import type { DescriptorEntry } from './messages.ts'
 
 /**
- * Goes down the tree with the entries, one level for each: the exact value first, then wildcards in the order of the file, then the key alone.
- * There is no way back up. A rule counts only if the entries end at it.
+ * Goes down the tree with the entries, one level for each: the exact value first, then wildcards in
+ * the order of the file, then the key alone. There is no way back up. A rule counts only if the
+ * entries end at it.
  */
 export function ruleFor(rules: readonly DescriptorRule[], entries: readonly DescriptorEntry[]): DescriptorRule | undefined {
   let level = rules
@@ -31,7 +32,10 @@ export function keyOf(entries: readonly DescriptorEntry[]): string {
   return entries.map(({ key, value }) => `${key.length}:${key}${value.length}:${value}`).join('')
 }
 
-/** Such a key for people: `tenant = t1, verb = write`. One that was too long is a digest, and stays what it is. */
+/**
+ * Such a key for people: `tenant = t1, verb = write`. One that was too long is a digest, and stays
+ * what it is.
+ */
 export function entriesText(key: string): string {
   const parts: string[] = []
   for (let at = 0; at < key.length; ) {

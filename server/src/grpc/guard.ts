@@ -1,6 +1,7 @@
 /**
- * What a gRPC call has to pass before its message is received, and the bounds on what is held for it until its stream is closed. grpc-js has a bound
- * for the length of a message, and none for how long it takes to come, nor for all messages that are under way together.
+ * What a gRPC call has to pass before its message is received, and the bounds on what is held for
+ * it until its stream is closed. grpc-js has a bound for the length of a message, and none for how
+ * long it takes to come, nor for all messages that are under way together.
  */
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import {
@@ -26,7 +27,10 @@ const HEALTH_PATH = '/grpc.health.v1.Health/'
 const WATCH_TIMEOUT_MS = 3_600_000
 /** The bytes of a stream beside its message. */
 const STREAM_BYTES = 16_384
-/** What a piece of a message costs beside its bytes: it is an object of its own, and a client may send as little as a byte in each. */
+/**
+ * What a piece of a message costs beside its bytes: it is an object of its own, and a client may
+ * send as little as a byte in each.
+ */
 const PIECE_BYTES = 512
 /** A message in larger pieces than these comes to less. */
 const MAX_CALL_BYTES = STREAM_BYTES + MAX_METADATA_BYTES + 2 * MAX_MESSAGE_BYTES
@@ -86,9 +90,10 @@ function watch(stream: ServerHttp2Stream, holding: ClientBytes, refuseInPieces: 
 }
 
 /**
- * The HTTP/2 stream of a call. grpc-js (1.14) has no documented way to it: an interceptor is told of whole messages, and may send a status, which does not
- * close a stream that the client keeps open. Where a later version hides it otherwise, this is undefined. Then a call counts as the largest that
- * there may be, from its metadata to its status, and is ended by a status alone.
+ * The HTTP/2 stream of a call. grpc-js (1.14) has no documented way to it: an interceptor is told
+ * of whole messages, and may send a status, which does not close a stream that the client keeps
+ * open. Where a later version hides it otherwise, this is undefined. Then a call counts as the
+ * largest that there may be, from its metadata to its status, and is ended by a status alone.
  */
 function streamOf(call: ServerInterceptingCallInterface): ServerHttp2Stream | undefined {
   const { stream } = call as unknown as { readonly stream?: Partial<ServerHttp2Stream> }

@@ -1,7 +1,7 @@
 /**
- * The headers that Envoy adds for its client. There is room for one limit: of the descriptors that were counted the one that binds, which
- * is the longest
- * wait when refused and the fewest left when not. One in shadow is not told of.
+ * The headers that Envoy adds for its client. There is room for one limit: of the descriptors that
+ * were counted the one that binds, which is the longest wait when refused and the fewest left when
+ * not. One in shadow is not told of.
  */
 import type { Answer } from '../running/request.ts'
 import { type Decision, type HeaderStyle, headerWriter, type Scope, secondsOf } from '../sluice.ts'

@@ -1,6 +1,6 @@
 /**
- * grpc.health.v1: the answer of /readyz, over gRPC. The library grpc-health-check was tried: it keeps every name that it was ever asked
- * for, and any client may ask.
+ * grpc.health.v1: the answer of /readyz, over gRPC. The library grpc-health-check was tried: it
+ * keeps every name that it was ever asked for, and any client may ask.
  */
 import { type ServerUnaryCall, type ServerWritableStream, type sendUnaryData, status } from '@grpc/grpc-js'
 import type { Readiness } from '../running/readiness.ts'

@@ -1,6 +1,6 @@
 /**
- * Limits that a caller brings along. All of a domain count under one name, so a caller who changes the numbers keeps what was used. Limiters are
- * kept for numbers that were seen lately.
+ * Limits that a caller brings along. All of a domain count under one name, so a caller who changes
+ * the numbers keeps what was used. Limiters are kept for numbers that were seen lately.
  */
 import { createHash } from 'node:crypto'
 import { RULES_PREFIX } from '../config/config.ts'

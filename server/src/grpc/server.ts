@@ -41,7 +41,10 @@ const BOUNDS = {
   'grpc.enable_channelz': 0,
 }
 
-/** Only the whole of a connection, in seconds; the calls that are under way when it is over have as long as calls may take. */
+/**
+ * Only the whole of a connection, in seconds; the calls that are under way when it is over have as
+ * long as calls may take.
+ */
 export const DEFAULT_MAX_AGE_S = 1_800
 
 export interface GrpcOptions {
@@ -101,7 +104,8 @@ export async function grpcServer(
       )
     },
   })
-  // A listener of our own, because that of grpc-js takes any number of connections, and no other certificate while it listens.
+  // A listener of our own, because that of grpc-js takes any number of connections, and no other
+  // certificate while it listens.
   const connections = server.createConnectionInjector(ServerCredentials.createInsecure())
   const inject = (socket: Socket) => connections.injectConnection(socket)
   const listener = tls === undefined ? createServer(inject) : createTlsServer({ ...tls.options, ALPNProtocols: ['h2'] }, inject)
@@ -119,7 +123,10 @@ export async function grpcServer(
   }
 }
 
-/** Never an answer with the code UNKNOWN: Envoy would let it pass or not, by settings that have nothing to do with ours. */
+/**
+ * Never an answer with the code UNKNOWN: Envoy would let it pass or not, by settings that have
+ * nothing to do with ours.
+ */
 function grpcError(error: unknown, journal: Journal): { code: status; details: string } {
   if (error instanceof InvalidRequest) return { code: status.INVALID_ARGUMENT, details: error.message }
   const problem = problemOf(error)

@@ -1,4 +1,7 @@
-/** Envoy's question: may a request that is described so go on? Each descriptor is counted by itself; one that is over its limit refuses all. */
+/**
+ * Envoy's question: may a request that is described so go on? Each descriptor is counted by itself;
+ * one that is over its limit refuses all.
+ */
 import { type DescriptorRule, titleOf } from '../config/config.ts'
 import type { Limiters } from '../running/limiters.ts'
 import type { Answer, DecisionRequest } from '../running/request.ts'
@@ -102,7 +105,10 @@ async function counted(
   return { status, counted: { answer, passes, scope: limiter.scope } }
 }
 
-/** No hits: a question whether one more would pass. Negative hits are given back, which refuses no call. */
+/**
+ * No hits: a question whether one more would pass. Negative hits are given back, which refuses no
+ * call.
+ */
 async function decided(limiter: RunningLimiter, key: string, hits: number, isNegative: boolean): Promise<Answer> {
   const request: DecisionRequest = { verb: 'consume', key, cost: hits, plan: undefined, maxWaitMs: undefined, atMs: undefined }
   if (isNegative && hits > 0) await limiter.decide({ ...request, verb: 'refund' })
@@ -110,7 +116,10 @@ async function decided(limiter: RunningLimiter, key: string, hits: number, isNeg
   return (await limiter.decide(asks ? { ...request, verb: 'peek', cost: 1 } : request)) as Answer
 }
 
-/** Envoy writes the name of a limit between quotes into a header. It comes from the file: what a client sent would come back to it there. */
+/**
+ * Envoy writes the name of a limit between quotes into a header. It comes from the file: what a
+ * client sent would come back to it there.
+ */
 function headerText(title: string): string {
   return title.replaceAll(/[^ !#-[\]-~]/g, '_')
 }
@@ -135,7 +144,10 @@ function checkEntries({ entries }: Descriptor, place: number): void {
   if (nameless >= 0) throw new InvalidRequest(`descriptors[${place}].entries[${nameless}]: key "" must not be empty`)
 }
 
-/** A descriptor's own hits go before those of the request, of which 0 means that nobody said anything: one. */
+/**
+ * A descriptor's own hits go before those of the request, of which 0 means that nobody said
+ * anything: one.
+ */
 function hitsOf({ hits_addend }: Descriptor, ofRequest: number, place: number): number {
   const hits = hits_addend === null ? ofRequest || 1 : Number(hits_addend.value)
   if (hits <= MAX_PERMITS) return hits

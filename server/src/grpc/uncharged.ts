@@ -1,6 +1,6 @@
 /**
- * Rules that look as if they wanted `charge: true`: they are asked with 0 hits before a stream, and then refuse the hits that its end brings. Those were
- * used, and nobody is charged for them.
+ * Rules that look as if they wanted `charge: true`: they are asked with 0 hits before a stream, and
+ * then refuse the hits that its end brings. Those were used, and nobody is charged for them.
  */
 
 import { titleOf } from '../config/config.ts'

@@ -18,7 +18,10 @@ export interface PerUnit {
   readonly unit: Unit
 }
 
-/** A window that is a unit long is that; whatever else is whole requests in the shortest unit that has them. Without a unit if there is none. */
+/**
+ * A window that is a unit long is that; whatever else is whole requests in the shortest unit that
+ * has them. Without a unit if there is none.
+ */
 export function perUnit(limit: Limit): PerUnit {
   const { permits, periodUs } = paceIn(limit)
   const units = Object.entries(UNIT_SECONDS).map(([unit, seconds]) => ({ unit: unit as Unit, us: seconds * 1_000_000 }))

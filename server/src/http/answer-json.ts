@@ -1,6 +1,7 @@
 /**
- * What JSON.stringify would make of an answer, in a fraction of the time: in a batch, writing took longer than deciding. All texts in a decision are
- * names of limiters and limits, which hold no character that JSON would escape.
+ * What JSON.stringify would make of an answer, in a fraction of the time: in a batch, writing took
+ * longer than deciding. All texts in a decision are names of limiters and limits, which hold no
+ * character that JSON would escape.
  */
 import type { Answer, Refunded } from '../running/request.ts'
 import type { DecisionPart } from '../sluice.ts'
@@ -50,10 +51,16 @@ const DIGITS = Array.from({ length: 1_000 }, (_, n) => `${n}`.padStart(3, '0'))
 const DECIMALS = DIGITS.map((digits) => (digits === '000' ? '' : `.${digits}`))
 /** Up to here a whole number becomes text without a detour. */
 const SMALL = 1_000_000_000
-/** From here on, in the year 2109, a number of milliseconds does not hold its microseconds exactly enough to find them again. */
+/**
+ * From here on, in the year 2109, a number of milliseconds does not hold its microseconds exactly
+ * enough to find them again.
+ */
 const LARGE = 2 ** 42
 
-/** Times are whole microseconds, so three decimals say all. Finding the shortest text of a fraction takes several times as long. */
+/**
+ * Times are whole microseconds, so three decimals say all. Finding the shortest text of a fraction
+ * takes several times as long.
+ */
 function msJson(ms: number): string {
   if (ms >= LARGE) return `${ms}`
   const us = Math.round(ms * 1000)

@@ -23,7 +23,8 @@ export async function jsonBody(request: IncomingMessage, held: HeldBytes): Promi
   }
 }
 
-// Listeners and not `for await`, which costs a promise for each piece and a quarter of all decisions.
+// Listeners and not `for await`, which costs a promise for each piece and a quarter of all
+// decisions.
 function textOf(request: IncomingMessage, held: HeldBytes): Promise<string> {
   return new Promise((resolve, reject) => {
     let body: Buffer | undefined
@@ -63,7 +64,10 @@ function textOf(request: IncomingMessage, held: HeldBytes): Promise<string> {
   })
 }
 
-/** Copied together: a body that comes byte by byte would be held as many pieces, each of which is larger than a byte. */
+/**
+ * Copied together: a body that comes byte by byte would be held as many pieces, each of which is
+ * larger than a byte.
+ */
 function appended(body: Buffer | undefined, used: number, piece: Buffer): Buffer {
   const wanted = used + piece.length
   const room = body !== undefined && body.length >= wanted ? body : Buffer.allocUnsafeSlow(Math.min(2 * wanted, MAX_BODY_BYTES))

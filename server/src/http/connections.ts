@@ -1,9 +1,11 @@
 /**
- * Connections, and the requests that are under way on each. A client may send many before the first is answered (pipelining), and Node hands all of
- * them over as they come, however many wait. A connection with too many of them is refused as a whole.
+ * Connections, and the requests that are under way on each. A client may send many before the first
+ * is answered (pipelining), and Node hands all of them over as they come, however many wait. A
+ * connection with too many of them is refused as a whole.
  *
- * When all connections are taken, a new one takes the place of the one that has been without a request for the longest. Where every one of them
- * has a request, it is one of a few spare ones, which are only for asking how the service is: or a supervisor would restart a service that is
+ * When all connections are taken, a new one takes the place of the one that has been without a
+ * request for the longest. Where every one of them has a request, it is one of a few spare ones,
+ * which are only for asking how the service is: or a supervisor would restart a service that is
  * merely busy.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -38,7 +40,10 @@ export class Client {
     this.isSpare = isSpare
   }
 
-  /** Aborted when it goes away. Made on demand: most requests are answered in less time than it takes. */
+  /**
+   * Aborted when it goes away. Made on demand: most requests are answered in less time than it
+   * takes.
+   */
   get gone(): AbortSignal {
     this.#controller ??= new AbortController()
     if (this.#reason !== undefined) this.#controller.abort(this.#reason)
@@ -55,14 +60,20 @@ function clientOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }
 
-/** Told of the first unanswered request of a connection that is refused; it must be answered so that the connection ends. */
+/**
+ * Told of the first unanswered request of a connection that is refused; it must be answered so that
+ * the connection ends.
+ */
 export type OnRefused = (first: ServerResponse) => void
 
 export class Connections {
   readonly #known = new WeakMap<Socket, Connection>()
   /** By address and port of the client. */
   readonly #byClient = new Map<string, Connection>()
-  /** Those without a request, and those that are spare; the one that has been so for the longest first. */
+  /**
+   * Those without a request, and those that are spare; the one that has been so for the longest
+   * first.
+   */
   readonly #idle = new Set<Connection>()
   readonly #spare = new Set<Connection>()
   readonly #max: number

@@ -1,4 +1,7 @@
-/** Envoy's question as JSON, as its own service takes it at `/json`: to try the rules of domains with curl. */
+/**
+ * Envoy's question as JSON, as its own service takes it at `/json`: to try the rules of domains
+ * with curl.
+ */
 import type { Descriptor, DescriptorEntry, Override, RateLimitRequest, RateLimitResponse, Unit } from '../grpc/messages.ts'
 import { shown } from '../sluice.ts'
 import { BadRequest } from './problem.ts'

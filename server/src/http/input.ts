@@ -52,7 +52,8 @@ export function decisionTask(limiters: Limiters, body: unknown): Task<DecisionRe
   belongsTo(verb, 'refund', 'atMs', atMs)
   const { key, cost = 1, plan } = fields
   checkPlan(plan)
-  // One literal, here and in `acquire`: putting it together from pieces took longer than the decision.
+  // One literal, here and in `acquire`: putting it together from pieces took longer than the
+  // decision.
   const request = { verb, key, cost, plan, maxWaitMs, atMs } as DecisionRequest
   limiter.check(request)
   return { limiter, request }

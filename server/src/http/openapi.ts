@@ -1,4 +1,7 @@
-/** The service as an OpenAPI 3.1 document. The tests hold every answer against it, and see that everything in it happens. */
+/**
+ * The service as an OpenAPI 3.1 document. The tests hold every answer against it, and see that
+ * everything in it happens.
+ */
 import { HEADER_CHOICES } from '../config/config.ts'
 import { MAX_LISTENERS } from '../live/hub.ts'
 import { MAX_BODY_BYTES } from './body.ts'

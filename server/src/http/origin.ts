@@ -1,9 +1,12 @@
 /**
- * Requests that a page of another site sends through the browser of a user that can reach the service.
+ * Requests that a page of another site sends through the browser of a user that can reach the
+ * service.
  *
- * A browser says where a request comes from: `Sec-Fetch-Site`, or, to hosts that it does not trust, `Origin`. Programs that are no browsers send
- * neither. And a page can have the name of its own host lead to this machine (DNS rebinding): then it is of the same origin, but the name is not one
- * of this machine's. So a service that listens on this machine only answers to no other names, unless it was told some.
+ * A browser says where a request comes from: `Sec-Fetch-Site`, or, to hosts that it does not trust,
+ * `Origin`. Programs that are no browsers send neither. And a page can have the name of its own
+ * host lead to this machine (DNS rebinding): then it is of the same origin, but the name is not one
+ * of this machine's. So a service that listens on this machine only answers to no other names,
+ * unless it was told some.
  */
 import type { IncomingMessage } from 'node:http'
 import { BadRequest } from './problem.ts'

@@ -41,7 +41,9 @@ function plain(status: number, code: string, detail: string): Problem {
   return { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail, code }
 }
 
-/** Details of a store (addresses, users, options of its client) are for the log, not for callers. */
+/**
+ * Details of a store (addresses, users, options of its client) are for the log, not for callers.
+ */
 export const NO_ANSWER = 'the store failed, and no policy decides in its place: the log of the service says why'
 
 /** The store, and the end of a limiter, are nothing that a caller did. */

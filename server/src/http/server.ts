@@ -126,7 +126,8 @@ function holdIfNotTaken(held: HeldBytes, response: ServerResponse): void {
 /** Most answers are taken by the system at once. */
 function holdUntilTaken(held: HeldBytes, response: ServerResponse): void {
   const { socket } = response.req
-  // Behind others on its connection it may have to wait as long as they do, and then begins its own time.
+  // Behind others on its connection it may have to wait as long as they do, and then begins its own
+  // time.
   const isBehind = response.socket === null
   const holding = held.enter(isBehind ? MAX_TIMEOUT_MS : ANSWER_TIMEOUT_MS, () => socket.destroy())
   response.once('close', () => holding.leave())

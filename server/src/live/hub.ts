@@ -1,4 +1,7 @@
-/** Sends an event to all watchers once a second, by one timer that runs only while there are watchers. */
+/**
+ * Sends an event to all watchers once a second, by one timer that runs only while there are
+ * watchers.
+ */
 import type { ServerResponse } from 'node:http'
 import { BadRequest } from '../http/problem.ts'
 import type { Clock } from '../sluice.ts'
@@ -45,7 +48,10 @@ export class LiveHub {
     return this.#listeners.size
   }
 
-  /** Answers with the stream. The first to come begins it; others are told what was told last, and then hear what all hear. */
+  /**
+   * Answers with the stream. The first to come begins it; others are told what was told last, and
+   * then hear what all hear.
+   */
   join(response: ServerResponse): void {
     if (this.#listeners.size >= MAX_LISTENERS) this.#makeRoom()
     if (this.#listeners.size === 0) this.#tick()
@@ -64,8 +70,9 @@ export class LiveHub {
   }
 
   /**
-   * Whether a listener reads cannot be known: the system takes small events for minutes on behalf of one that never does. So places cannot be
-   * held for good: the oldest listener of the address that has most of them makes room. An `EventSource` comes back by itself.
+   * Whether a listener reads cannot be known: the system takes small events for minutes on behalf
+   * of one that never does. So places cannot be held for good: the oldest listener of the address
+   * that has most of them makes room. An `EventSource` comes back by itself.
    */
   #makeRoom(): void {
     const oldest = this.#oldestOfMost()

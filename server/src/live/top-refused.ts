@@ -1,19 +1,23 @@
 /**
- * The keys that are refused most often, in a fixed amount of memory: Space-Saving (Metwally, Agrawal and El Abbadi, 2005).
+ * The keys that are refused most often, in a fixed amount of memory: Space-Saving (Metwally,
+ * Agrawal and El Abbadi, 2005).
  *
- * There are `PLACES` counters. A key that holds one adds to it. A key that holds none takes over the lowest counter with what stands on it, plus
- * one, and remembers how much of it is not its own: its error. So
+ * There are `PLACES` counters. A key that holds one adds to it. A key that holds none takes over
+ * the lowest counter with what stands on it, plus one, and remembers how much of it is not its own:
+ * its error. So
  *
  *   count - error  <=  how often the key was refused  <=  count
  *
- * The counters add up to N at most, the number of refusals, and what is taken over is the lowest: so a key that was refused more often than
- * N / PLACES is always here.
+ * The counters add up to N at most, the number of refusals, and what is taken over is the lowest:
+ * so a key that was refused more often than N / PLACES is always here.
  *
- * Everything is halved every five minutes, so that the list is about now. How often a key was refused is then rounded down, and so are the two
- * sides of the line above; N is not. Since halving keeps the order, all that was said stays true. An error is at most N / PLACES + 1.
+ * Everything is halved every five minutes, so that the list is about now. How often a key was
+ * refused is then rounded down, and so are the two sides of the line above; N is not. Since halving
+ * keeps the order, all that was said stays true. An error is at most N / PLACES + 1.
  *
- * The counters lie in order, highest first, and `#firstOf` says where those with a certain count begin. Adding one swaps a counter with the first of
- * its equals, where it may grow without leaving the order: the same few steps, however many counters there are.
+ * The counters lie in order, highest first, and `#firstOf` says where those with a certain count
+ * begin. Adding one swaps a counter with the first of its equals, where it may grow without leaving
+ * the order: the same few steps, however many counters there are.
  */
 import type { Clock } from '../sluice.ts'
 

@@ -1,4 +1,7 @@
-/** What Prometheus is told: what the library measures, under the names that Prometheus has for it, and what only the service has. */
+/**
+ * What Prometheus is told: what the library measures, under the names that Prometheus has for it,
+ * and what only the service has.
+ */
 import { type Metric, Registry } from 'prom-client'
 import { type LimiterConfig, titleOf } from '../config/config.ts'
 import {
@@ -62,7 +65,10 @@ const CHARGED: readonly Outcome[] = ['allowed', 'limited']
 
 export class Metrics {
   readonly registry = new Registry()
-  /** By the title of the limiter. All that ever was stays: a counter that starts again would be read as a restart. */
+  /**
+   * By the title of the limiter. All that ever was stays: a counter that starts again would be read
+   * as a restart.
+   */
   readonly #ofLimiters = new Map<string, LimiterMetrics>()
   readonly #reloads = { ok: 0, refused: 0 }
 
@@ -102,7 +108,10 @@ export class Metrics {
     return made
   }
 
-  /** What Node and the system know of this process, and what it runs: for the process that is a service, not for every service within one. */
+  /**
+   * What Node and the system know of this process, and what it runs: for the process that is a
+   * service, not for every service within one.
+   */
   addProcess(version: string): void {
     for (const { name, help, type, value } of processMetrics()) this.#add(name, help, type, () => [{ labels: {}, value: value() }])
     this.#add('sluice_build_info', 'Always 1: the version of Sluice and of Node.', 'gauge', () => [

@@ -1,6 +1,7 @@
 /**
- * Metrics of this process by Node and the system, under the names of prom-client. Its own collector is not used: it watches every
- * collection of garbage, which took a tenth of the time of a decision.
+ * Metrics of this process by Node and the system, under the names of prom-client. Its own collector
+ * is not used: it watches every collection of garbage, which took a tenth of the time of a
+ * decision.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 

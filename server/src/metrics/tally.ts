@@ -1,7 +1,7 @@
 /**
- * Counters of one limiter since the service started, in plain numbers. A decision is counted once: Prometheus and the live stream both read
- * it
- * here. It is written at every decision and read once in a while, so it is made for writing: the counters of a metrics library look their labels up
+ * Counters of one limiter since the service started, in plain numbers. A decision is counted once:
+ * Prometheus and the live stream both read it here. It is written at every decision and read once
+ * in a while, so it is made for writing: the counters of a metrics library look their labels up
  * each time.
  */
 import type { Outcome, RateChange, Recorder } from '../sluice.ts'
@@ -15,7 +15,10 @@ export class Tally implements Recorder {
   /** What was charged: within the limits, or as debt. */
   readonly charges: Record<Outcome, number> = { allowed: 0, limited: 0, impossible: 0 }
   degradedDecisions = 0
-  /** Of those that were not allowed, the ones that were let through because the limiter is in shadow. */
+  /**
+   * Of those that were not allowed, the ones that were let through because the limiter is in
+   * shadow.
+   */
   shadowed = 0
   /** Allowed, with little left. */
   nearLimit = 0

@@ -1,6 +1,6 @@
 /**
- * The page as files in memory, by the path at which each is served. They are read once at the start: whatever a path says, nothing but these can be
- * answered.
+ * The page as files in memory, by the path at which each is served. They are read once at the
+ * start: whatever a path says, nothing but these can be answered.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'

@@ -40,7 +40,10 @@ export class Follower {
     this.#following = { limit, now }
   }
 
-  /** The numbers of the configuration that comes next: a limit that goes on to follow the load does so from the rate that it has. */
+  /**
+   * The numbers of the configuration that comes next: a limit that goes on to follow the load does
+   * so from the rate that it has.
+   */
   end(next: LimiterConfig): NamedLimits {
     const before = this.#following
     this.#following = undefined
@@ -52,7 +55,10 @@ export class Follower {
   }
 }
 
-/** A rate within the bounds of a follower. Beyond them there may be rates that the limit cannot have. */
+/**
+ * A rate within the bounds of a follower. Beyond them there may be rates that the limit cannot
+ * have.
+ */
 function within({ min, max, share = 1 }: FollowConfig, rate: number): number {
   const perSecond = (bound: Rate) => {
     const { permits, periodUs } = paceOf(bound, 'rate')

@@ -105,7 +105,10 @@ export class Limiters {
     return [...this.#running.values()].map(({ config }) => config.options.onStoreError ?? 'throw')
   }
 
-  /** Goes over to another configuration. What keys have used is in the store, under the names of limiter and limit, and stays there. */
+  /**
+   * Goes over to another configuration. What keys have used is in the store, under the names of
+   * limiter and limit, and stays there.
+   */
   use(config: ServiceConfig): Changes {
     const known = new Map([...this.#running.values()].map(({ config }) => [titleOf(config), JSON.stringify(config)]))
     const next = new Map<string, RunningLimiter>()

@@ -1,6 +1,6 @@
 /**
- * A permit as callers hold it: a text that says all that is needed to renew and to release it. Nothing of it is kept, so any instance of the service
- * on the same store can do both.
+ * A permit as callers hold it: a text that says all that is needed to renew and to release it.
+ * Nothing of it is kept, so any instance of the service on the same store can do both.
  */
 import type { Entrusted } from '../sluice.ts'
 

@@ -1,6 +1,7 @@
 /**
- * Whether callers should be sent here. A service comes in when all of its limiters can decide, and goes out when none can: a rollout with a wrong
- * address stops at its first copy, and an outage of the store does not take out copies whose failure policy was made for it.
+ * Whether callers should be sent here. A service comes in when all of its limiters can decide, and
+ * goes out when none can: a rollout with a wrong address stops at its first copy, and an outage of
+ * the store does not take out copies whose failure policy was made for it.
  */
 import type { FailurePolicy } from '../sluice.ts'
 import type { Limiters } from './limiters.ts'

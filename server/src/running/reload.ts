@@ -26,7 +26,10 @@ export interface LoadedConfig {
   readonly texts: readonly ConfigText[]
 }
 
-/** Of files, and of folders with files. `isShared`: whether others share the store that they are for; undefined if that is not known. */
+/**
+ * Of files, and of folders with files. `isShared`: whether others share the store that they are
+ * for; undefined if that is not known.
+ */
 export function loadConfig(paths: readonly string[], isShared?: boolean): LoadedConfig {
   const texts = textsIn(paths)
   return { config: readConfigs(texts, undefined, isShared), texts }
@@ -40,7 +43,9 @@ function textOf(file: string): string {
   return readFileSync(file, 'utf8')
 }
 
-/** A folder stands for its YAML and JSON files, but for hidden ones, in the order of their names. */
+/**
+ * A folder stands for its YAML and JSON files, but for hidden ones, in the order of their names.
+ */
 function filesIn(path: string): string[] {
   if (!isFolder(path)) return [path]
   const names = readdirSync(path).filter((name) => /^[^.].*\.(ya?ml|json)$/.test(name))

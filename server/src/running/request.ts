@@ -35,7 +35,9 @@ export interface AcquireRequest {
   readonly signal: AbortSignal
 }
 
-/** `allowed` is what to obey. In shadow it is true whatever the limits said, which is in `outcome`. */
+/**
+ * `allowed` is what to obey. In shadow it is true whatever the limits said, which is in `outcome`.
+ */
 export type Answer = Omit<Decision, 'allowed' | 'outcome'> & {
   readonly limiter: string
   readonly allowed: boolean

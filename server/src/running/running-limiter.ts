@@ -1,4 +1,7 @@
-/** One limiter of the configuration at work: its numbers can be changed, and it can be replaced, while callers wait at it. */
+/**
+ * One limiter of the configuration at work: its numbers can be changed, and it can be replaced,
+ * while callers wait at it.
+ */
 import { DEFAULT_MAX_QUEUE, type LimiterConfig, type NamedLimits, type SignalName, titleOf } from '../config/config.ts'
 import type { Journal } from '../journal.ts'
 import type { LimiterMetrics } from '../metrics/metrics.ts'
@@ -150,7 +153,10 @@ export class RunningLimiter {
     return limitsNow(this.#limiter)
   }
 
-  /** Whether another version of its configuration only changes numbers, which it can do without being made anew. */
+  /**
+   * Whether another version of its configuration only changes numbers, which it can do without
+   * being made anew.
+   */
   canBecome({ limits, options }: LimiterConfig): boolean {
     const sameNames = Object.keys(limits).sort().join() === Object.keys(this.#config.limits).sort().join()
     return sameNames && JSON.stringify(sorted(options)) === JSON.stringify(sorted(this.#config.options))
@@ -323,7 +329,10 @@ export class RunningLimiter {
     return this.#withPermit(decision)
   }
 
-  /** What is told of a decision that took. The text says all that is needed to renew and to release it, here or at another copy. */
+  /**
+   * What is told of a decision that took. The text says all that is needed to renew and to release
+   * it, here or at another copy.
+   */
   #withPermit(decision: Decision): Answer {
     const told = this.#told(decision)
     const lent = decision.allowed ? this.#limiter.entrust?.(decision) : undefined

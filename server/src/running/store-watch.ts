@@ -1,6 +1,7 @@
 /**
- * Whether the store answers. It is asked what callers ask, a decision that writes, when the service starts and then every two seconds: so an
- * outage is noticed without traffic, and by a server that answers but takes no writes too.
+ * Whether the store answers. It is asked what callers ask, a decision that writes, when the service
+ * starts and then every two seconds: so an outage is noticed without traffic, and by a server that
+ * answers but takes no writes too.
  */
 import { type Clock, createLimiter, gcra, type SluiceError, type Store, systemClock } from '../sluice.ts'
 

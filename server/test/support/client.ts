@@ -1,4 +1,6 @@
-/** A client that holds every answer against the OpenAPI document, and remembers what it has seen. */
+/**
+ * A client that holds every answer against the OpenAPI document, and remembers what it has seen.
+ */
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'

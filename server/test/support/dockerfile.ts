@@ -1,5 +1,7 @@
 /**
- * Runs a Dockerfile without an engine: the same files are copied and the same commands run, in a folder instead of an image. Only the instructions that ours uses; any other is an error. Node is this machine's own instead of the base image's.
+ * Runs a Dockerfile without an engine: the same files are copied and the same commands run, in a
+ * folder instead of an image. Only the instructions that ours uses; any other is an error. Node is
+ * this machine's own instead of the base image's.
  */
 import { cpSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, join, relative, resolve } from 'node:path'

@@ -1,6 +1,7 @@
 /**
- * The fields that Envoy and Kubernetes have for what deploy/ uses, and what each holds: read off Envoy's protos (API v3) and Kubernetes' types (1.30).
- * A name that is not here is a typo, or wants to be looked up and added. `[]` behind a type: a list; `{}`: a mapping of any names.
+ * The fields that Envoy and Kubernetes have for what deploy/ uses, and what each holds: read off
+ * Envoy's protos (API v3) and Kubernetes' types (1.30). A name that is not here is a typo, or wants
+ * to be looked up and added. `[]` behind a type: a list; `{}`: a mapping of any names.
  */
 export type Schema = Readonly<Record<string, Readonly<Record<string, string>>>>
 

@@ -73,7 +73,10 @@ export async function serviceOn(
   return Object.assign(service, { url: `http://127.0.0.1:${service.httpPort}`, clock, failures })
 }
 
-/** Lets everything else run until something is so. There is no sleep, and the test's own timeout is the end. */
+/**
+ * Lets everything else run until something is so. There is no sleep, and the test's own timeout is
+ * the end.
+ */
 export async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
 }

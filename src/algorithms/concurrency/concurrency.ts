@@ -1,12 +1,15 @@
 /**
- * Concurrency: how many run at once. A permit stays in use until it is released, or until its lease has run out. See concurrency.md.
+ * Concurrency: how many run at once. A permit stays in use until it is released, or until its lease
+ * has run out. See concurrency.md.
  *
  * State: [atUs, last token, first token, total, end, held, in line, soonest, latest, then `end` entries of (token, count, expiresUs)]. Entries stand in the
- * order of their tokens. An entry is a lease of `count` permits, or, if `count` is IN_LINE or more, a caller that waits and decides by the
- * capacity `count` - IN_LINE; one that counts nothing was removed. `total` permits are in `held` leases. No entry expires before `soonest`, and
- * the last one does at `latest`.
+ * order of their tokens. An entry is a lease of `count` permits, or, if `count` is IN_LINE or more,
+ * a caller that waits and decides by the capacity `count` - IN_LINE; one that counts nothing was
+ * removed. `total` permits are in `held` leases. No entry expires before `soonest`, and the last
+ * one does at `latest`.
  *
- * A token is the time at which it was given out, or one more than the last: so tokens of a key increase, and each names one lease.
+ * A token is the time at which it was given out, or one more than the last: so tokens of a key
+ * increase, and each names one lease.
  *
  * The state and its entries are in entries.ts, how long a call has to wait is in waits.ts.
  */
@@ -55,11 +58,15 @@ const LINE_US = 1_000_000
 const SHORTEST_LEASE_US = 100_000
 
 export interface ConcurrencyOptions {
-  /** How many permits may be held at once: whole, 1 to 1,000,000,000. With a lease at most 1,000 calls hold them, without at most 100,000. */
+  /**
+   * How many permits may be held at once: whole, 1 to 1,000,000,000. With a lease at most 1,000
+   * calls hold them, without at most 100,000.
+   */
   readonly max: number
   /**
-   * After how long a permit that is not renewed is free again: milliseconds or `'30s'`, from 100 ms to 366 days. Holders renew it every third of that, so
-   * only the places of processes that died or stood still run out. Required on every store that other processes share. Default: never.
+   * After how long a permit that is not renewed is free again: milliseconds or `'30s'`, from 100 ms
+   * to 366 days. Holders renew it every third of that, so only the places of processes that died or
+   * stood still run out. Required on every store that other processes share. Default: never.
    */
   readonly lease?: Duration
 }
@@ -116,7 +123,10 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
     return wordsFor((s[i + END] as number) + 1)
   },
 
-  /** A state dated more than one lease ahead is re-dated: every lease has as long to go as it had then. */
+  /**
+   * A state dated more than one lease ahead is re-dated: every lease has as long to go as it had
+   * then.
+   */
   repair(own, s, i, nowUs) {
     const atUs = s[i + AT] as number
     if (atUs - nowUs <= own.windowUs) return false
@@ -177,7 +187,8 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
   },
 
   /**
-   * A lease that the state does not know was lost with an earlier state, so it is written anew: one that the state may have removed is not.
+   * A lease that the state does not know was lost with an earlier state, so it is written anew: one
+   * that the state may have removed is not.
    */
   renew(own, to, s, i, nowUs, tokens, cost) {
     const atUs = effectiveUs(s, i, nowUs)
@@ -249,14 +260,20 @@ function hasRoom(own: ConcurrencyRule, s: Float64Array, i: number, atUs: number)
   return heldAt(s, i, atUs) + waitingAt(s, i, atUs) < roomIn(own)
 }
 
-/** A key that holds nothing is kept while its next token could be one that was given out, but no longer than one lease. */
+/**
+ * A key that holds nothing is kept while its next token could be one that was given out, but no
+ * longer than one lease.
+ */
 function idleInUs(own: ConcurrencyRule, s: Float64Array, i: number, nowUs: number): number {
   const last = s[i + LAST] as number
   const sinceUs = last === 0 ? 0 : Math.min(last + 1, (s[i + AT] as number) + own.windowUs)
   return Math.max(0, Math.max(s[i + LATEST] as number, sinceUs) - nowUs)
 }
 
-/** An idle state may have been dropped, so it has to be like one that never was. When all entries have expired, no words of them are left. */
+/**
+ * An idle state may have been dropped, so it has to be like one that never was. When all entries
+ * have expired, no words of them are left.
+ */
 function forgetIfIdle(own: ConcurrencyRule, s: Float64Array, i: number, nowUs: number): void {
   if ((s[i + LATEST] as number) > nowUs || idleInUs(own, s, i, nowUs) > 0) return
   lapse(s, i, nowUs)
@@ -281,13 +298,19 @@ function isExtended(s: Float64Array, i: number, atUs: number, token: number, exp
   return true
 }
 
-/** Whether a lease is counted again that the state does not hold: it cannot have ended it, and has room for it. */
+/**
+ * Whether a lease is counted again that the state does not hold: it cannot have ended it, and has
+ * room for it.
+ */
 function isAdoptable(own: ConcurrencyRule, s: Float64Array, i: number, nowUs: number, token: number): boolean {
   const isLost = idleInUs(own, s, i, nowUs) === 0 || isUnknown(s, i, token)
   return isLost && hasRoom(own, s, i, effectiveUs(s, i, nowUs))
 }
 
-/** Whether a token was given out before this state began, or after what it knows of: by a state that was lost. */
+/**
+ * Whether a token was given out before this state began, or after what it knows of: by a state that
+ * was lost.
+ */
 function isUnknown(s: Float64Array, i: number, token: number): boolean {
   return token < (s[i + FIRST] as number) || token > (s[i + LAST] as number)
 }

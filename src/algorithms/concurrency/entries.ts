@@ -1,9 +1,11 @@
 /**
- * The words of a state of concurrency, and its entries: leases, and callers that wait, in the order of their tokens. An entry that counts
- * nothing was removed. An entry is known by where it stands: by the index of its first word.
+ * The words of a state of concurrency, and its entries: leases, and callers that wait, in the order
+ * of their tokens. An entry that counts nothing was removed. An entry is known by where it stands:
+ * by the index of its first word.
  *
- * A take while nothing has expired reads no entry and writes one. A release finds its entry by halves. Removed entries leave when a quarter
- * of all counts nothing. Loops are in functions of their own, behind a look whether they are needed: what is small is compiled into its caller.
+ * A take while nothing has expired reads no entry and writes one. A release finds its entry by
+ * halves. Removed entries leave when a quarter of all counts nothing. Loops are in functions of
+ * their own, behind a look whether they are needed: what is small is compiled into its caller.
  */
 import { clearWords } from '../words.ts'
 
@@ -26,7 +28,10 @@ export const EXPIRES = 2
 /** The count of a caller in line is this and its capacity: above all permits. */
 export const IN_LINE = 1_099_511_627_776
 
-/** Room for entries comes so many at a time, but for the first few: as long as a state is small (codec.ts), Redis writes it as a whole. */
+/**
+ * Room for entries comes so many at a time, but for the first few: as long as a state is small
+ * (codec.ts), Redis writes it as a whole.
+ */
 const CHUNK = 4
 const FEW = 3
 
@@ -146,7 +151,10 @@ function removeExpired(s: Float64Array, i: number, atUs: number): void {
   dropLast(s, i)
 }
 
-/** Room for one more entry: where many count nothing, or there is room for `most` only, the others move together. */
+/**
+ * Room for one more entry: where many count nothing, or there is room for `most` only, the others
+ * move together.
+ */
 export function makeRoom(s: Float64Array, i: number, most: number): void {
   const entries = s[i + END] as number
   if (entries > 0 && (entries >= most || (entries % CHUNK === 0 && 4 * liveEntries(s, i) <= 3 * entries))) moveTogether(s, i)
@@ -189,7 +197,10 @@ function dropLast(s: Float64Array, i: number): void {
   s[i + END] = end
 }
 
-/** When the last entry expires, which is no later than `atMostUs`. Newest first: without a lease, or renewed together, one of them expires just then. */
+/**
+ * When the last entry expires, which is no later than `atMostUs`. Newest first: without a lease, or
+ * renewed together, one of them expires just then.
+ */
 function latestOf(s: Float64Array, i: number, atMostUs: number): number {
   let latestUs = 0
   let entry = endOf(s, i) - ENTRY_WORDS

@@ -1,6 +1,7 @@
 /**
- * How long until a call fits, if no permit is released or renewed and no caller leaves the line. A refusal looks at all entries for it; a grant, while nothing
- * has expired and nobody stands in line, at none.
+ * How long until a call fits, if no permit is released or renewed and no caller leaves the line. A
+ * refusal looks at all entries for it; a grant, while nothing has expired and nobody stands in
+ * line, at none.
  */
 import {
   COUNT,
@@ -20,7 +21,10 @@ import {
   WAITING,
 } from './entries.ts'
 
-/** How long until a call fits that leaves `room` beside it. `place`: its own in line, 0 without one. `mostLeases`: so many at most, whatever they hold. */
+/**
+ * How long until a call fits that leaves `room` beside it. `place`: its own in line, 0 without one.
+ * `mostLeases`: so many at most, whatever they hold.
+ */
 export function freeInUs(s: Float64Array, i: number, nowUs: number, mostLeases: number, room: number, place: number): number {
   if ((s[i + TOTAL] as number) <= room && (s[i + HELD] as number) < mostLeases && (s[i + WAITING] as number) === 0) return 0
   const atUs = effectiveUs(s, i, nowUs)
@@ -74,8 +78,8 @@ export function inLineAt(s: Float64Array, i: number, atUs: number, place: number
 }
 
 /**
- * When no caller is left in line before a place, or at all, that a call must not overtake: one whose capacity is larger than `room`. A call
- * by a larger capacity may have what is kept for it.
+ * When no caller is left in line before a place, or at all, that a call must not overtake: one
+ * whose capacity is larger than `room`. A call by a larger capacity may have what is kept for it.
  */
 function firstInLineUs(s: Float64Array, i: number, atUs: number, room: number, place: number): number {
   const own = inLineAt(s, i, atUs, place)
@@ -87,7 +91,10 @@ function firstInLineUs(s: Float64Array, i: number, atUs: number, room: number, p
   return untilUs
 }
 
-/** When at most `room` permits are in use: the first time at which enough leases have run out, searched for by halves. */
+/**
+ * When at most `room` permits are in use: the first time at which enough leases have run out,
+ * searched for by halves.
+ */
 function roomAtUs(s: Float64Array, i: number, atUs: number, room: number): number {
   const total = totalAt(s, i, atUs)
   if (total <= room) return 0

@@ -2,8 +2,8 @@
  * Fixed window: time is cut into windows, and each admits so many. See fixed-window.md.
  *
  * State: [startUs, endUs, count, atUs]: when the window that is counted in was first charged and when it ends, how many it admitted, and when that was
- * written. The end is kept, because calls under other numbers may have moved it: of two ends the later one stays. A count of 0 is no window
- * at all: it equals a key that was never used.
+ * written. The end is kept, because calls under other numbers may have moved it: of two ends the
+ * later one stays. A count of 0 is no window at all: it equals a key that was never used.
  */
 import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
 import { type Duration, durationUs, invalid, onlyOptionsOf, permitsOf } from '../rate.ts'
@@ -20,8 +20,9 @@ export interface FixedWindowOptions {
   /** How long a window is: milliseconds or `'10s'`, 1 microsecond to 366 days. */
   readonly window: Duration
   /**
-   * Where windows begin. `'epoch'` (default): at whole multiples since 1970, the same for all keys. `'first'`: with the first call of a
-   * key. A number: milliseconds after the epoch's windows; `{ window: '1d', anchor: -8 * 3_600_000 }` is midnight in UTC+8.
+   * Where windows begin. `'epoch'` (default): at whole multiples since 1970, the same for all keys.
+   * `'first'`: with the first call of a key. A number: milliseconds after the epoch's windows;
+   * `{ window: '1d', anchor: -8 * 3_600_000 }` is midnight in UTC+8.
    */
   readonly anchor?: 'epoch' | 'first' | number
 }
@@ -79,7 +80,10 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
     })
   },
 
-  /** A state dated more than one window ahead is re-dated: what was counted is counted in the present window. */
+  /**
+   * A state dated more than one window ahead is re-dated: what was counted is counted in the
+   * present window.
+   */
   repair(own, s, i, nowUs) {
     const lengthUs = Math.max(own.windowUs, (s[i + END] as number) - (s[i + START] as number))
     if ((s[i + AT] as number) - nowUs <= lengthUs) return false
@@ -100,7 +104,10 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
     return used(own, s, i, nowUs) === 0 ? effectiveUs(s, i, nowUs) - nowUs : (s[i + END] as number) - nowUs
   },
 
-  /** The window that is counted in ends no sooner than the caller's: other numbers may have ended it in between two of the caller's windows. */
+  /**
+   * The window that is counted in ends no sooner than the caller's: other numbers may have ended it
+   * in between two of the caller's windows.
+   */
   charge(own, to, s, i, nowUs, cost) {
     const atUs = effectiveUs(s, i, nowUs)
     const count = used(own, s, i, nowUs)
@@ -156,7 +163,10 @@ function used(_own: FixedWindowRule, s: Float64Array, i: number, nowUs: number):
   return nowUs >= (s[i + END] as number) ? 0 : (s[i + COUNT] as number)
 }
 
-/** The start of the window that a time lies in. Before the first whole window it is negative, which is a time like any other. */
+/**
+ * The start of the window that a time lies in. Before the first whole window it is negative, which
+ * is a time like any other.
+ */
 function windowStartUs(rule: FixedWindowRule, atUs: number): number {
   if (rule.fromFirst) return atUs
   return Math.floor((atUs - rule.offsetUs) / rule.windowUs) * rule.windowUs + rule.offsetUs

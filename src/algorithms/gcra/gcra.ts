@@ -1,8 +1,10 @@
 /**
- * GCRA: one number, the theoretical arrival time (TAT), the moment at which the key is idle again. See gcra.md.
+ * GCRA: one number, the theoretical arrival time (TAT), the moment at which the key is idle again.
+ * See gcra.md.
  *
- * State: a level (../level.ts). Only a level above the capacity, booked ahead, carries its date, until it is written again below it; otherwise the
- * date is -1. Without a date an earlier reading of the clock sees a higher level, up to the capacity that the state was written under.
+ * State: a level (../level.ts). Only a level above the capacity, booked ahead, carries its date,
+ * until it is written again below it; otherwise the date is -1. Without a date an earlier reading
+ * of the clock sees a higher level, up to the capacity that the state was written under.
  */
 import { type Algorithm, type Limit, limitOf } from '../algorithm.ts'
 import {
@@ -28,7 +30,10 @@ import {
 import { levelFigures, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
 
 export interface GcraOptions {
-  /** The steady pace: `'10/s'`, `'100/min'`, `'5/10s'` or `{ permits, per }`. At most 10 million per second. */
+  /**
+   * The steady pace: `'10/s'`, `'100/min'`, `'5/10s'` or `{ permits, per }`. At most 10 million per
+   * second.
+   */
   readonly rate: Rate
   /** The permits that an idle key admits at once: whole, 1 to 1e9. */
   readonly burst: number

@@ -1,8 +1,10 @@
 /**
- * Leaky bucket: every permit is water poured into a level that leaks at a steady pace; what does not fit is refused. See leaky-bucket.md.
+ * Leaky bucket: every permit is water poured into a level that leaks at a steady pace; what does
+ * not fit is refused. See leaky-bucket.md.
  *
- * State: a level (../level.ts) whose level is the water. As a meter it decides like a token bucket; as a queue it also says how long
- * to wait for the water that was there before (`delayMs`), so that departures are evenly spaced.
+ * State: a level (../level.ts) whose level is the water. As a meter it decides like a token bucket;
+ * as a queue it also says how long to wait for the water that was there before (`delayMs`), so that
+ * departures are evenly spaced.
  */
 import { type Algorithm, type Limit, limitOf } from '../algorithm.ts'
 import { mulDiv, remainder } from '../arithmetic.ts'
@@ -25,9 +27,15 @@ import {
 import { levelFigures, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
 
 export interface LeakyBucketOptions {
-  /** How much water the bucket holds, and so how many may stand in the queue: whole permits, 1 to 1e9. */
+  /**
+   * How much water the bucket holds, and so how many may stand in the queue: whole permits, 1 to
+   * 1e9.
+   */
   readonly capacity: number
-  /** The pace at which it leaks: `'10/s'`, `'100/min'`, `'5/10s'` or `{ permits, per }`. At most 10 million per second. */
+  /**
+   * The pace at which it leaks: `'10/s'`, `'100/min'`, `'5/10s'` or `{ permits, per }`. At most 10
+   * million per second.
+   */
   readonly leak: Rate
 }
 

@@ -407,7 +407,10 @@ test.each([40, 300, 1_500])('a log of up to %i, which is full, sparse and given 
   expect(most).toBeGreaterThan(limit / 2)
 })
 
-/** Debt makes no new entries: it is added to the next one, or to the newest, which is of that time then. */
+/**
+ * Debt makes no new entries: it is added to the next one, or to the newest, which is of that time
+ * then.
+ */
 class ListWithDebt extends List {
   readonly limit: number
 

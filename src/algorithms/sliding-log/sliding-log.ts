@@ -2,14 +2,17 @@
  * Sliding log: every admission is remembered until it is one window old. See sliding-log.md.
  *
  * State: [atUs, first, held, total, room, the newest entry, the time of the oldest, the sum before it, then a ring of `room` entries of (timeUs,
- * sum)]. `held` entries are in use from place `first` on, oldest first, and `total` is the sum of their counts; some may have left the window
- * already, they are dropped with the next charge. Admissions of the same microsecond are one entry.
+ * sum)]. `held` entries are in use from place `first` on, oldest first, and `total` is the sum of
+ * their counts; some may have left the window already, they are dropped with the next charge.
+ * Admissions of the same microsecond are one entry.
  *
- * The ring is cut into segments. The sum of an entry is that of the counts from the beginning of its segment up to it, so its count is the
- * difference to the entry before it, and what many entries count is read from the last of each segment.
+ * The ring is cut into segments. The sum of an entry is that of the counts from the beginning of
+ * its segment up to it, so its count is the difference to the entry before it, and what many
+ * entries count is read from the last of each segment.
  *
- * So a decision reads a few entries, however many there are: those that have left are found by searching times, what they counted by a few
- * sums. Where none has left it reads none. A charge writes one entry. An entry that was given back and is not the newest stays as one that counts
+ * So a decision reads a few entries, however many there are: those that have left are found by
+ * searching times, what they counted by a few sums. Where none has left it reads none. A charge
+ * writes one entry. An entry that was given back and is not the newest stays as one that counts
  * nothing.
  */
 import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
@@ -28,22 +31,33 @@ const OLDEST = 7
 const SUM_BEFORE = 8
 const ENTRIES = 9
 const ENTRY_WORDS = 2
-/** A refund writes so many sums at most; to sum a whole log up takes one reading for each segment. */
+/**
+ * A refund writes so many sums at most; to sum a whole log up takes one reading for each segment.
+ */
 const SEGMENT = 256
 /** A ring of more than so many places shrinks when less than a quarter of it is in use. */
 const SMALL = 64
 
-/** A log keeps 16 bytes per admission in memory: at this limit 2 MB for one key, with the room behind the entries. */
+/**
+ * A log keeps 16 bytes per admission in memory: at this limit 2 MB for one key, with the room
+ * behind the entries.
+ */
 export const MAX_LOG = 100_000
 
 export interface SlidingLogOptions {
-  /** How many any window admits at most: whole permits, 1 to 100,000. Each admission held takes 16 bytes, equal microseconds together. */
+  /**
+   * How many any window admits at most: whole permits, 1 to 100,000. Each admission held takes
+   * 16 bytes, equal microseconds together.
+   */
   readonly limit: number
   /** How long the window is: milliseconds or `'10s'`, 1 microsecond to 366 days. */
   readonly window: Duration
 }
 
-/** Never more than `limit` in any window, wherever one looks: exact, at the price of remembering every admission. */
+/**
+ * Never more than `limit` in any window, wherever one looks: exact, at the price of remembering
+ * every admission.
+ */
 export function slidingLog(options: SlidingLogOptions): SlidingLogLimit {
   onlyOptionsOf('slidingLog', options, ['limit', 'window'])
   const { limit, window } = options
@@ -75,7 +89,9 @@ export const slidingLogAlgorithm: Algorithm = {
     })
   },
 
-  /** A state whose places lie outside of its ring is damaged: no number of words is enough for it. */
+  /**
+   * A state whose places lie outside of its ring is damaged: no number of words is enough for it.
+   */
   neededWords(s, i) {
     const held = s[i + HELD] as number
     const room = s[i + ROOM] as number
@@ -83,7 +99,9 @@ export const slidingLogAlgorithm: Algorithm = {
     return wordsIn(held < room ? room : Math.max(room, roomFor(Math.min(held, s[i + TOTAL] as number) + 1)))
   },
 
-  /** A state dated more than one window ahead is re-dated: what counted then counts as admitted now. */
+  /**
+   * A state dated more than one window ahead is re-dated: what counted then counts as admitted now.
+   */
   repair(own, s, i, nowUs) {
     const atUs = s[i + AT] as number
     if (atUs - nowUs <= own.windowUs) return false
@@ -109,7 +127,10 @@ export const slidingLogAlgorithm: Algorithm = {
     return ((s[i + HELD] as number) > 0 && goneUs > atUs ? goneUs : atUs) - nowUs
   },
 
-  /** The entries keep their times. Those that have left the state's window or the caller's are dropped. */
+  /**
+   * The entries keep their times. Those that have left the state's window or the caller's are
+   * dropped.
+   */
   charge(own, to, s, i, nowUs, cost) {
     const atUs = effectiveUs(s, i, nowUs)
     moveTo(own, to, s, i, nowUs, atUs)
@@ -149,7 +170,10 @@ export const slidingLogAlgorithm: Algorithm = {
   },
 }
 
-/** The places of a ring for so many entries: a quarter more, so that it does not have to be made anew often. */
+/**
+ * The places of a ring for so many entries: a quarter more, so that it does not have to be made
+ * anew often.
+ */
 function roomFor(entries: number): number {
   return entries + Math.floor(entries / 4)
 }
@@ -205,7 +229,10 @@ function hasLeft(rule: Rule, s: Float64Array, i: number, nowUs: number): boolean
   return (s[i + HELD] as number) > 0 && (s[i + OLDEST] as number) + rule.windowUs <= Math.max(s[i + AT] as number, nowUs)
 }
 
-/** How many of the oldest entries have left the window. Mostly few, so they are searched for from there. */
+/**
+ * How many of the oldest entries have left the window. Mostly few, so they are searched for from
+ * there.
+ */
 function leftBy(rule: Rule, s: Float64Array, i: number, nowUs: number): number {
   if (!hasLeft(rule, s, i, nowUs)) return 0
   const leftUs = effectiveUs(s, i, nowUs) - rule.windowUs
@@ -239,7 +266,9 @@ function sumOfOldest(s: Float64Array, i: number, entries: number): number {
   return sum
 }
 
-/** The first entry at which the oldest ones count `most`, from one on before which they count `sum`. */
+/**
+ * The first entry at which the oldest ones count `most`, from one on before which they count `sum`.
+ */
 function entryReaching(s: Float64Array, i: number, from: number, sum: number, most: number): number {
   const held = s[i + HELD] as number
   let entry = from
@@ -263,7 +292,10 @@ function entryReaching(s: Float64Array, i: number, from: number, sum: number, mo
   return entry + low
 }
 
-/** How many permits still count: the total, without what the entries counted that are held but have left the window. */
+/**
+ * How many permits still count: the total, without what the entries counted that are held but have
+ * left the window.
+ */
 function used(rule: Rule, s: Float64Array, i: number, nowUs: number): number {
   return hasLeft(rule, s, i, nowUs) ? (s[i + TOTAL] as number) - sumOfOldest(s, i, leftBy(rule, s, i, nowUs)) : (s[i + TOTAL] as number)
 }
@@ -289,7 +321,10 @@ function addToNewest(s: Float64Array, i: number, cost: number): void {
   s[i + NEWEST_SUM] = (s[i + NEWEST_SUM] as number) + cost
 }
 
-/** Drops what has left, by the numbers of the state and of the caller, and writes the state under the caller's. */
+/**
+ * Drops what has left, by the numbers of the state and of the caller, and writes the state under
+ * the caller's.
+ */
 function moveTo(own: Rule, to: Rule, s: Float64Array, i: number, nowUs: number, atUs: number): void {
   dropLeft(own, s, i, nowUs)
   if (own === to) return
@@ -297,7 +332,10 @@ function moveTo(own: Rule, to: Rule, s: Float64Array, i: number, nowUs: number, 
   if ((s[i + ROOM] as number) > roomIn(to, s, i)) fitInto(to, s, i, atUs)
 }
 
-/** Adds to the entry of a time, or makes it. Debt does not make a log grow: it is added to the next entry, or to the newest, which is of that time then. */
+/**
+ * Adds to the entry of a time, or makes it. Debt does not make a log grow: it is added to the next
+ * entry, or to the newest, which is of that time then.
+ */
 function add(to: Rule, s: Float64Array, i: number, timeUs: number, cost: number): void {
   const newestUs = (s[i + HELD] as number) > 0 ? (s[i + NEWEST] as number) : -1
   if (newestUs > timeUs) {
@@ -439,8 +477,9 @@ function reverse(s: Float64Array, i: number, from: number, to: number): void {
 }
 
 /**
- * The first entry of this microsecond or a later one, from one on; behind the newest, if there is none. Mostly it is one of the newest, so it is searched for
- * from there, and the newest itself is not read.
+ * The first entry of this microsecond or a later one, from one on; behind the newest, if there is
+ * none. Mostly it is one of the newest, so it is searched for from there, and the newest itself is
+ * not read.
  */
 function entryFrom(s: Float64Array, i: number, from: number, timeUs: number): number {
   let high = s[i + HELD] as number
@@ -472,7 +511,10 @@ function heldOf(rule: Rule, s: Float64Array, i: number, nowUs: number, timeUs: n
   return timeAt(s, i, place) === timeUs ? countAt(s, i, place) : 0
 }
 
-/** Takes `cost` out of the newest entries: what is left ends with the entry at which the oldest ones count so much. */
+/**
+ * Takes `cost` out of the newest entries: what is left ends with the entry at which the oldest ones
+ * count so much.
+ */
 function giveNewest(s: Float64Array, i: number, cost: number): void {
   const kept = Math.max(0, (s[i + TOTAL] as number) - cost)
   if (kept > 0) {
@@ -483,7 +525,9 @@ function giveNewest(s: Float64Array, i: number, cost: number): void {
   s[i + TOTAL] = kept
 }
 
-/** Takes `cost` out of one entry: out of its sum, and those of the entries behind it in its segment. */
+/**
+ * Takes `cost` out of one entry: out of its sum, and those of the entries behind it in its segment.
+ */
 function giveEntry(s: Float64Array, i: number, entry: number, cost: number): void {
   const place = placeOf(s, i, entry)
   const given = Math.min(countAt(s, i, place), cost)

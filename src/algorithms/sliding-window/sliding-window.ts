@@ -1,13 +1,15 @@
 /**
- * Sliding window: the window is cut into sub-windows (slots) that are counted one by one; the oldest counts by the part of it that the
- * window still overlaps. See sliding-window.md.
+ * Sliding window: the window is cut into sub-windows (slots) that are counted one by one; the
+ * oldest counts by the part of it that the window still overlaps. See sliding-window.md.
  *
  * State: [atUs, slot, full, counts of slots + 1 slots]. `slot` is the number of the slot that `atUs` lies in. The counts are a ring: that of slot n
- * stands at n modulo slots + 1, so that nothing has to move when a slot passes. `full` is the sum of all counts but the oldest one's, so that
- * a decision does not have to add them up: it reads two counts and writes one, and those of the slots that have passed since.
+ * stands at n modulo slots + 1, so that nothing has to move when a slot passes. `full` is the sum
+ * of all counts but the oldest one's, so that a decision does not have to add them up: it reads two
+ * counts and writes one, and those of the slots that have passed since.
  *
- * A slot is window / slots long, in lowest terms periodUs / perPeriod microseconds, so slot numbers and offsets are exact for any window:
- * time x perPeriod / periodUs is the slot's number and leaves the offset.
+ * A slot is window / slots long, in lowest terms periodUs / perPeriod microseconds, so slot numbers
+ * and offsets are exact for any window: time x perPeriod / periodUs is the slot's number and leaves
+ * the offset.
  */
 import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
 import { greatestCommonDivisor, mulAddDivUp, mulDiv, remainder } from '../arithmetic.ts'
@@ -23,11 +25,17 @@ const DEFAULT_SLOTS = 10
 const MAX_SLOTS = 1_000
 
 export interface SlidingWindowOptions {
-  /** How many are admitted in a window: whole permits, 1 to 1e9. In any `window - window / slots` never more than that. */
+  /**
+   * How many are admitted in a window: whole permits, 1 to 1e9. In any `window - window / slots`
+   * never more than that.
+   */
   readonly limit: number
   /** How long the window is: milliseconds or `'10s'`, 1 microsecond to 366 days. */
   readonly window: Duration
-  /** Into how many sub-windows it is cut: whole, 1 to 1000, default 10, none shorter than a microsecond. More are smoother and take 8 bytes per key each. */
+  /**
+   * Into how many sub-windows it is cut: whole, 1 to 1000, default 10, none shorter than a
+   * microsecond. More are smoother and take 8 bytes per key each.
+   */
   readonly slots?: number
 }
 
@@ -41,7 +49,9 @@ export function slidingWindow(options: SlidingWindowOptions): SlidingWindowLimit
   return limitOf({ type: 'slidingWindow', limit, window, slots }, slidingWindowAlgorithm.ruleOf(figures))
 }
 
-/** Slots shorter than a microsecond would tell nothing apart, and their numbers would not be exact. */
+/**
+ * Slots shorter than a microsecond would tell nothing apart, and their numbers would not be exact.
+ */
 function slotsOf(slots: number, windowUs: number): number {
   if (!Number.isInteger(slots) || slots < 1 || slots > MAX_SLOTS) {
     throw invalid('slidingWindow slots', slots, `must be a whole number from 1 to ${MAX_SLOTS}`)
@@ -64,7 +74,10 @@ export interface SlidingWindowRule extends Rule {
   readonly periodUs: number
 }
 
-/** The result of the last `look`: the present slot, how far into it, and the counts of the slots in full and of the oldest one. */
+/**
+ * The result of the last `look`: the present slot, how far into it, and the counts of the slots in
+ * full and of the oldest one.
+ */
 const seen: Float64Array = new Float64Array(4)
 const SEEN_SLOT = 0
 const SEEN_OFFSET = 1
@@ -97,7 +110,10 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
     })
   },
 
-  /** A state dated more than one window ahead is re-dated: what was in use then is counted in the present slot. */
+  /**
+   * A state dated more than one window ahead is re-dated: what was in use then is counted in the
+   * present slot.
+   */
   repair(own, s, i, nowUs) {
     const atUs = s[i + AT] as number
     if (atUs - nowUs <= own.windowUs) return false
@@ -108,7 +124,8 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
   used,
 
   untilUs(own, s, i, nowUs, room) {
-    // The sum in the window when it was written is the most that can be in it now, whatever the time.
+    // The sum in the window when it was written is the most that can be in it now, whatever the
+    // time.
     if ((s[i + FULL] as number) + (s[placeOf(own, i, (s[i + SLOT] as number) - own.slots)] as number) <= room) return 0
     look(own, s, i, nowUs)
     const beside = room - (seen[SEEN_FULL] as number)
@@ -171,8 +188,9 @@ function effectiveUs(s: Float64Array, i: number, nowUs: number): number {
 }
 
 /**
- * Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them than a window has. Not by `%`, which is a call of
- * a function in C for numbers that are no small integers to V8.
+ * Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them
+ * than a window has. Not by `%`, which is a call of a function in C for numbers that are no small
+ * integers to V8.
  */
 function placeOf(own: SlidingWindowRule, i: number, slot: number): number {
   const places = own.slots + 1
@@ -193,7 +211,10 @@ function look(own: SlidingWindowRule, s: Float64Array, i: number, nowUs: number)
   seen[SEEN_OLDEST] = countOf(own, s, i, slot - own.slots)
 }
 
-/** The sum of the counts in the window of a later slot, the oldest one's left out: what has left is subtracted. */
+/**
+ * The sum of the counts in the window of a later slot, the oldest one's left out: what has left is
+ * subtracted.
+ */
 function fullFrom(own: SlidingWindowRule, s: Float64Array, i: number, slot: number): number {
   const written = s[i + SLOT] as number
   if (slot - written >= own.slots) return 0
@@ -202,7 +223,10 @@ function fullFrom(own: SlidingWindowRule, s: Float64Array, i: number, slot: numb
   return full
 }
 
-/** The weight of a count when only the rest of its slot, behind the offset, is still in the window. Rounded up. */
+/**
+ * The weight of a count when only the rest of its slot, behind the offset, is still in the window.
+ * Rounded up.
+ */
 function weighed(own: SlidingWindowRule, count: number, offset: number): number {
   return count === 0 ? 0 : mulAddDivUp(count, own.periodUs - offset, 0, own.periodUs)
 }
@@ -215,11 +239,15 @@ function used(own: SlidingWindowRule, s: Float64Array, i: number, nowUs: number)
   return (seen[SEEN_FULL] as number) + weighed(own, seen[SEEN_OLDEST] as number, seen[SEEN_OFFSET] as number)
 }
 
-/** When no more than `room` is in use: within some slot from the present one on, as its oldest count fades. */
+/**
+ * When no more than `room` is in use: within some slot from the present one on, as its oldest count
+ * fades.
+ */
 function firstFitUs(own: SlidingWindowRule, s: Float64Array, i: number, room: number): number {
   let full = seen[SEEN_FULL] as number
   let slot = seen[SEEN_SLOT] as number
-  // By then every count has left. Bytes that were damaged in a store may claim a sum that the counts do not have.
+  // By then every count has left. Bytes that were damaged in a store may claim a sum that the
+  // counts do not have.
   const last = slot + own.slots + 1
   while (slot < last) {
     const leaving = slot - own.slots
@@ -236,7 +264,10 @@ function firstFitUs(own: SlidingWindowRule, s: Float64Array, i: number, room: nu
   return startUs(own, last, 0)
 }
 
-/** Moves the state to a time and its slot: the slots that have passed are empty, in place of those that left the window. */
+/**
+ * Moves the state to a time and its slot: the slots that have passed are empty, in place of those
+ * that left the window.
+ */
 function advance(own: SlidingWindowRule, s: Float64Array, i: number, atUs: number, slot: number): void {
   s[i + AT] = atUs
   if (slot === s[i + SLOT]) return

@@ -1,7 +1,9 @@
 /**
- * Token bucket: tokens flow in at a steady pace up to the capacity, and each permit takes one out. See token-bucket.md.
+ * Token bucket: tokens flow in at a steady pace up to the capacity, and each permit takes one out.
+ * See token-bucket.md.
  *
- * State: a level (../level.ts) whose level is the tokens that are missing. People see the tokens that are there.
+ * State: a level (../level.ts) whose level is the tokens that are missing. People see the tokens
+ * that are there.
  */
 import { type Algorithm, type Limit, limitOf } from '../algorithm.ts'
 import {
@@ -25,7 +27,10 @@ import { levelFigures, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../ra
 export interface TokenBucketOptions {
   /** How many tokens an idle bucket holds, and so admits at once: whole, 1 to 1e9. */
   readonly capacity: number
-  /** The pace at which tokens come back: `'10/s'`, `'100/min'`, `'5/10s'` or `{ permits, per }`. At most 10 million per second. */
+  /**
+   * The pace at which tokens come back: `'10/s'`, `'100/min'`, `'5/10s'` or `{ permits, per }`. At
+   * most 10 million per second.
+   */
   readonly refill: Rate
 }
 

@@ -1,7 +1,7 @@
 /**
- * The states of a memory store as bytes, to go on with after a restart: a head, then every state that is in use. A
- * state is its limiter's name, its key, and the record of codec.ts, which has the name of the limit and the numbers
- * that it is written under.
+ * The states of a memory store as bytes, to go on with after a restart: a head, then every state
+ * that is in use. A state is its limiter's name, its key, and the record of codec.ts, which has the
+ * name of the limit and the numbers that it is written under.
  *
  *   6 bytes    "sluice"
  *   1          the version of this format
@@ -24,9 +24,9 @@ const HEAD_BYTES = MAGIC.length + 1 + 4
 const NOT_NAMED = /^(unnamed|by-request)-\d+$/
 
 /**
- * The states of a memory store, as bytes that `restore` takes in the next process. Limiters need a name for that:
- * states of others are left out, and idle ones, which equal no state; and places that are held without a lease, because their
- * holders end with the process.
+ * The states of a memory store, as bytes that `restore` takes in the next process. Limiters need a
+ * name for that: states of others are left out, and idle ones, which equal no state; and places
+ * that are held without a lease, because their holders end with the process.
  */
 export function dump(store: MemoryStore): Uint8Array {
   const parts: Uint8Array[] = []
@@ -45,8 +45,8 @@ export function dump(store: MemoryStore): Uint8Array {
 }
 
 /**
- * Puts what `dump` gave into a memory store that holds nothing yet. Throws on any other bytes, with nothing restored; and at
- * the first key that has no room.
+ * Puts what `dump` gave into a memory store that holds nothing yet. Throws on any other bytes, with
+ * nothing restored; and at the first key that has no room.
  */
 export function restore(store: MemoryStore, bytes: Uint8Array): void {
   const states = statesIn(bytes)
@@ -57,7 +57,10 @@ export function restore(store: MemoryStore, bytes: Uint8Array): void {
   }
 }
 
-/** As a limiter of that name would, which is open for this moment: if there is no other, the state leaves when it is idle. */
+/**
+ * As a limiter of that name would, which is open for this moment: if there is no other, the state
+ * leaves when it is idle.
+ */
 function isPut(store: MemoryStore, { limiter, key, record }: DumpedState): boolean {
   const { name, rule } = record
   const part = new Part(name, rule, key, 0)

@@ -1,5 +1,6 @@
 /**
- * State in the memory of one process: the default. A step is atomic because JavaScript runs it to its end. See table.ts.
+ * State in the memory of one process: the default. A step is atomic because JavaScript runs it to
+ * its end. See table.ts.
  */
 import type { StateFields } from '../../algorithms/algorithm.ts'
 import { decide } from '../../algorithms/decide.ts'
@@ -13,15 +14,18 @@ export interface MemoryStoreOptions {
   /** How many keys each limit holds at most: whole, 1 to 16 million. Default 1,000,000. */
   readonly maxKeys?: number
   /**
-   * The answer to a new key when the limit holds `maxKeys` keys and all that were looked at (1,000 of them) are in use.
-   * `'deny'` (default): it is limited, until a held key is idle. `'allow'`: it is let through uncounted.
+   * The answer to a new key when the limit holds `maxKeys` keys and all that were looked at (1,000
+   * of them) are in use. `'deny'` (default): it is limited, until a held key is idle. `'allow'`: it
+   * is let through uncounted.
    * A key that is in use is never forgotten to make room.
    */
   readonly onFull?: 'deny' | 'allow'
 }
 
 export interface MemoryStore extends SyncStore {
-  /** The state held for a key by the names of its numbers, or undefined. For tests and for looking. */
+  /**
+   * The state held for a key by the names of its numbers, or undefined. For tests and for looking.
+   */
   inspect(limiter: string, limit: string, key: string): StateFields | undefined
   /** How many keys are held, idle ones that have not left yet included. */
   readonly size: number
@@ -85,7 +89,10 @@ class ProcessMemory implements MemoryStore {
   readonly deniesWhenFull: boolean
   readonly #maxKeys: number
   readonly #held = new Map<string, HeldTables>()
-  /** Those that no limiter has open. It leaves when all its keys are idle, so a limiter that is made again finds what was used. */
+  /**
+   * Those that no limiter has open. It leaves when all its keys are idle, so a limiter that is made
+   * again finds what was used.
+   */
   #closed: Set<HeldTables> | undefined = undefined
   /** Where the sweep of those goes on. */
   #hand: IterableIterator<HeldTables> | undefined = undefined
@@ -128,7 +135,10 @@ class ProcessMemory implements MemoryStore {
     return this.#held.get(limiter)?.table(limit)?.size ?? 0
   }
 
-  /** Looks at some keys of what nobody has open: more than one, so that it shrinks faster than it grows. */
+  /**
+   * Looks at some keys of what nobody has open: more than one, so that it shrinks faster than it
+   * grows.
+   */
   sweepClosed(nowUs: number): void {
     if (this.#closed === undefined) return
     for (let k = 0; k < 2; k++) {
@@ -186,13 +196,14 @@ class MemoryStates implements OpenStates {
   }
 
   apply(step: Step, isTold: boolean): boolean {
-    // First, because nobody else writes here: behind the look-up it would wait until that has come from memory.
+    // First, because nobody else writes here: behind the look-up it would wait until that has come
+    // from memory.
     const nowUs = this.#nowUs()
     const op = step.op
     const table = this.#only
     const part = step.parts[0] as Part
-    // Mostly one limit is asked for one key that is held, under the numbers it was written by. The rest is in a function of its own, because the
-    // compiler inlines only what is small.
+    // Mostly one limit is asked for one key that is held, under the numbers it was written by. The
+    // rest is in a function of its own, because the compiler inlines only what is small.
     if (table === undefined || op === 'forget' || !table.load(part, 0) || part.own !== part.rule) return this.#applyAny(step, nowUs, isTold)
     return decide(op, step.parts, nowUs, step.aheadUs, step.ofUs, isTold)
   }
@@ -220,13 +231,17 @@ class MemoryStates implements OpenStates {
     return true
   }
 
-  /** Points the parts at the states of their keys, and checks those that are new. Tells whether all are held. */
+  /**
+   * Points the parts at the states of their keys, and checks those that are new. Tells whether all
+   * are held.
+   */
   #load(parts: readonly Part[]): boolean {
     let areHeld = true
     for (let k = 0; k < parts.length; k++) {
       const part = parts[k] as Part
       const table = tableOf(this.#tables, part, k)
-      // A step may bring numbers that were never opened. A row that is too short would run into the next one.
+      // A step may bring numbers that were never opened. A row that is too short would run into the
+      // next one.
       table.makeRoomFor(part.rule)
       if (table.load(part, k)) continue
       checkKey(part.key)
@@ -235,7 +250,10 @@ class MemoryStates implements OpenStates {
     return areHeld
   }
 
-  /** Notes what was changed. States that were held have been changed in place: only the rule that they are written under may be another. */
+  /**
+   * Notes what was changed. States that were held have been changed in place: only the rule that
+   * they are written under may be another.
+   */
   #keep(parts: readonly Part[], nowUs: number): void {
     for (let k = 0; k < parts.length; k++) {
       const part = parts[k] as Part

@@ -1,8 +1,9 @@
 /**
- * Where the states of a table lie, by row number: in pages, one row after the other. A row is [the number of the rule that its state was written
- * under, the state's words...]. States that are small and of a fixed size lie 1,024 to a page, so that growing copies nothing and leaves no slack
- * to speak of; only the first page begins small and is doubled until it is as large as the others, because most tables hold few keys. States that
- * grow, or are large, have a page each.
+ * Where the states of a table lie, by row number: in pages, one row after the other. A row is [the
+ * number of the rule that its state was written under, the state's words...]. States that are small
+ * and of a fixed size lie 1,024 to a page, so that growing copies nothing and leaves no slack to
+ * speak of; only the first page begins small and is doubled until it is as large as the others,
+ * because most tables hold few keys. States that grow, or are large, have a page each.
  */
 import type { Rule, StateFields } from '../../algorithms/algorithm.ts'
 import type { Cell } from '../../algorithms/decide.ts'
@@ -44,7 +45,10 @@ export class Rows {
     this.#rules = new Rules(rule)
   }
 
-  /** Makes room for states under a rule: new numbers may want larger ones than the rows were made for. */
+  /**
+   * Makes room for states under a rule: new numbers may want larger ones than the rows were made
+   * for.
+   */
   widen({ words }: Rule): void {
     const stride = 1 + words
     if (this.#grow || stride <= this.#stride) return
@@ -128,7 +132,10 @@ export class Rows {
     return larger
   }
 
-  /** The row's page, grown by half if it has no room for one more charge, so that a log that fills up is copied a few times only. */
+  /**
+   * The row's page, grown by half if it has no room for one more charge, so that a log that fills
+   * up is copied a few times only.
+   */
   #roomy(row: number, rule: Rule): Float64Array {
     const page = this.#pages[row] as Float64Array
     const words = 1 + wordsFor(rule, page, 1)

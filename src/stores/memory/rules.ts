@@ -1,6 +1,7 @@
 /**
- * The rules that the rows of a table were written under, by number: a row holds a number instead of a rule. A rule is kept while rows refer to it, and
- * the one that was asked for last, so a limiter whose numbers change all the time keeps no more rules than it has keys. A number is never used
+ * The rules that the rows of a table were written under, by number: a row holds a number instead of
+ * a rule. A rule is kept while rows refer to it, and the one that was asked for last, so a limiter
+ * whose numbers change all the time keeps no more rules than it has keys. A number is never used
  * again for another rule.
  */
 import type { Rule } from '../../algorithms/algorithm.ts'

@@ -5,26 +5,38 @@ import { SluiceError } from '../../errors.ts'
 import type { Part } from '../store.ts'
 import { type RowState, Rows, wordsFor } from './rows.ts'
 
-/** How many keys are looked at when a new key arrives: more than one, so that the table shrinks towards what is in use. */
+/**
+ * How many keys are looked at when a new key arrives: more than one, so that the table shrinks
+ * towards what is in use.
+ */
 const SWEEP = 2
-/** Idle keys may come back: they leave only after they have been idle for this long, unless the table is full. */
+/**
+ * Idle keys may come back: they leave only after they have been idle for this long, unless the
+ * table is full.
+ */
 const GRACE_US = 1_000_000
 /** How many keys are looked at before a table is called full. */
 const SEARCH = 1_000
 /** For how long it is called full then without another look. */
 const FULL_US = 2_000
-/** How many bytes the keys of a table may take: so many for each of `maxKeys`, and in a small table so many together. */
+/**
+ * How many bytes the keys of a table may take: so many for each of `maxKeys`, and in a small table
+ * so many together.
+ */
 const BYTES_OF_KEY = 64
 const LEAST_BYTES = 65_536
 /** Keys of so many characters take no more than that, whatever they are. */
 const SHORT_KEY = 32
 
-/** Where the state of a key that is not held is worked out, by its place in the step. It becomes a row only if something is charged. */
+/**
+ * Where the state of a key that is not held is worked out, by its place in the step. It becomes a
+ * row only if something is charged.
+ */
 const scratches: Float64Array[] = []
 
 /**
- * The states of one limit by key: a Map from key to row, and the rows. Idle keys leave a few at a time, whenever a new key arrives:
- * no timer, no pause, and never many more keys than are in use.
+ * The states of one limit by key: a Map from key to row, and the rows. Idle keys leave a few at a
+ * time, whenever a new key arrives: no timer, no pause, and never many more keys than are in use.
  */
 export class Table {
   readonly limit: string
@@ -62,7 +74,10 @@ export class Table {
     this.#rows.widen(rule)
   }
 
-  /** Points a part at its key's state, or at the scratch for its `place` in the step. Tells whether the key is held. */
+  /**
+   * Points a part at its key's state, or at the scratch for its `place` in the step. Tells whether
+   * the key is held.
+   */
   load(part: Part, place: number): boolean {
     const row = this.#rowOf.get(part.key)
     return row === undefined ? pointAtScratch(part, place) : this.#rows.pointAt(row, part)
@@ -97,7 +112,10 @@ export class Table {
     for (let k = 0; k < SWEEP; k++) this.#sweepOne(nowUs, graceUs)
   }
 
-  /** How long a new key has to wait for room, if need be after letting idle ones go: 0 if there is room for it. */
+  /**
+   * How long a new key has to wait for room, if need be after letting idle ones go: 0 if there is
+   * room for it.
+   */
   fullForUs(key: string, nowUs: number): number {
     if (this.#fits(key)) return 0
     // Many who come at once are not worth a search each.
@@ -151,7 +169,10 @@ export class Table {
   }
 }
 
-/** Strings take two bytes for each character if one of them is outside Latin-1. Of short keys it does not matter. */
+/**
+ * Strings take two bytes for each character if one of them is outside Latin-1. Of short keys it
+ * does not matter.
+ */
 function bytesOf(key: string): number {
   return key.length > SHORT_KEY && /[\u0100-\uffff]/.test(key) ? 2 * key.length : key.length
 }

@@ -1,7 +1,8 @@
 /**
- * Which steps travel together. A row is in one call at a time: a second one would find it written by the first, and start over. So steps
- * wait for a call that has one of their rows, and then travel in one call, however many they are: a hot key costs two trips at a time, not
- * two for each batch. Few calls are under way at a time, so that the pool's other users get connections.
+ * Which steps travel together. A row is in one call at a time: a second one would find it written
+ * by the first, and start over. So steps wait for a call that has one of their rows, and then
+ * travel in one call, however many they are: a hot key costs two trips at a time, not two for each
+ * batch. Few calls are under way at a time, so that the pool's other users get connections.
  */
 import { weightOf } from '../remote/batches.ts'
 import type { Job } from './groups.ts'
@@ -42,7 +43,10 @@ export class Calls {
   #underWay = 0
   /** Of each row that is wanted or under way. */
   readonly #lines = new Map<string, Line>()
-  /** All steps that may leave, in the order in which that came about. A call that has left since may have a row of theirs. */
+  /**
+   * All steps that may leave, in the order in which that came about. A call that has left since may
+   * have a row of theirs.
+   */
   readonly #free = new Set<Job>()
 
   constructor(run: Run, mostCalls: number, mostWeight: number) {
@@ -95,7 +99,10 @@ export class Calls {
     else this.#noteIfFree(line.first)
   }
 
-  /** What leaves now. When a step leaves, those behind it may leave with it, up to the weight of a call. */
+  /**
+   * What leaves now. When a step leaves, those behind it may leave with it, up to the weight of a
+   * call.
+   */
   #next(): Job[] {
     const leaving: Job[] = []
     let weight = 0

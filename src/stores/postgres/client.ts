@@ -1,6 +1,6 @@
 /**
- * Any client becomes one function that runs a statement and gives its rows. A client is recognised by what it can do, and nothing is changed
- * on it.
+ * Any client becomes one function that runs a statement and gives its rows. A client is recognised
+ * by what it can do, and nothing is changed on it.
  */
 import { SluiceError, shown } from '../../errors.ts'
 
@@ -11,7 +11,10 @@ export type Query = (text: string, values: readonly string[]) => Promise<readonl
 
 type Rows = { readonly rows: readonly unknown[] } | readonly unknown[]
 
-/** A pool of `pg`, or anything else with its `query`: one that gives the rows themselves will do too. */
+/**
+ * A pool of `pg`, or anything else with its `query`: one that gives the rows themselves will do
+ * too.
+ */
 export interface QueryClient {
   // biome-ignore lint/suspicious/noExplicitAny: clients declare their values and rows in many ways
   query(text: string, values: any[]): PromiseLike<any>
@@ -40,7 +43,10 @@ function can(client: unknown, name: string): boolean {
   return isObject && typeof (client as Record<string, unknown>)[name] === 'function'
 }
 
-/** What it does not prepare it sends in two trips. Its user has said whether it may prepare: behind pgbouncer it may not. */
+/**
+ * What it does not prepare it sends in two trips. Its user has said whether it may prepare: behind
+ * pgbouncer it may not.
+ */
 function postgresJsQuery(client: PostgresJs): Query {
   const prepare = client.options?.prepare !== false
   return async (text, values) => rowsOf(await client.unsafe(text, [...values], { prepare }))

@@ -1,9 +1,12 @@
 /**
- * How Postgres decides a batch of steps, in two trips whatever their number. The first reads states, versions and the server's time;
- * `decide` decides here; the second writes the rows that nobody has written since, and answers with the others, which are decided again. No
- * lock is held while anything travels, so a process that stands still or dies in between holds up nobody. See docs/decisions/postgres.md.
+ * How Postgres decides a batch of steps, in two trips whatever their number. The first reads
+ * states, versions and the server's time; `decide` decides here; the second writes the rows that
+ * nobody has written since, and answers with the others, which are decided again. No lock is held
+ * while anything travels, so a process that stands still or dies in between holds up nobody. See
+ * docs/decisions/postgres.md.
  *
- * A decision is never sent twice unless Postgres said that it did not happen: one that was not answered may have been charged.
+ * A decision is never sent twice unless Postgres said that it did not happen: one that was not
+ * answered may have been charged.
  */
 import { systemClock } from '../../clock/clock.ts'
 import { SluiceError } from '../../errors.ts'
@@ -29,9 +32,15 @@ export interface PostgresDriverOptions {
 
 /** Of several writers of a row at the same time one succeeds each time. */
 const MOST_ATTEMPTS = 1_000
-/** A statement that is not answered for so long is on a connection that is dead: what waits for its rows shall not wait for ever. */
+/**
+ * A statement that is not answered for so long is on a connection that is dead: what waits for its
+ * rows shall not wait for ever.
+ */
 const SILENCE_US = 10_000_000
-/** A page has some 30 rows at least. So twice as many rows are looked at as are new, and idle rows are never more than those in use. */
+/**
+ * A page has some 30 rows at least. So twice as many rows are looked at as are new, and idle rows
+ * are never more than those in use.
+ */
 const ROWS_FOR_A_SWEEP = 16
 const MOST_SWEEPS = 8
 
@@ -63,7 +72,10 @@ export class PostgresDriver implements StoreDriver {
     })
   }
 
-  /** Writes nothing, but is refused as long as a decision would be: it deletes one row and updates one, and no row has that version. */
+  /**
+   * Writes nothing, but is refused as long as a decision would be: it deletes one row and updates
+   * one, and no row has that version.
+   */
   async probe({ scope }: Step): Promise<void> {
     const ids = arrayOf([`${scope.name}::`, `${scope.name}::`], quoted)
     const values = [ids, '{-1,-1}', '{NULL,""}', '{0,0}', '{NULL,NULL}', '0']
@@ -118,7 +130,9 @@ export class PostgresDriver implements StoreDriver {
     decideOn(groups, rows, await this.#told(text, [arrayOf(rows, ({ id }) => quoted(id))]))
   }
 
-  /** Writes rows. Answers with the groups of which others have written one: these are decided again. */
+  /**
+   * Writes rows. Answers with the groups of which others have written one: these are decided again.
+   */
   async #swap(groups: readonly Group[]): Promise<Group[]> {
     if (groups.length === 0) return []
     const rows = groups.flatMap((group) => group.rows).sort(byId)
@@ -168,7 +182,10 @@ export class PostgresDriver implements StoreDriver {
     return (await this.#migrated(text, values)).map(rowAnswerOf)
   }
 
-  /** Where the table is missing nothing has happened, so what was sent is sent again once it is made. */
+  /**
+   * Where the table is missing nothing has happened, so what was sent is sent again once it is
+   * made.
+   */
   async #migrated(text: string, values: readonly string[]): Promise<readonly SqlRow[]> {
     const { names, isMigrating, isUnlogged } = this.#options
     try {

@@ -1,7 +1,13 @@
-/** Errors of the server and of the client, with advice. Those of the server are known by their SQLSTATE. */
+/**
+ * Errors of the server and of the client, with advice. Those of the server are known by their
+ * SQLSTATE.
+ */
 import { SluiceError } from '../../errors.ts'
 
-/** The transaction was rolled back because of others: nothing happened, and the same again may succeed. */
+/**
+ * The transaction was rolled back because of others: nothing happened, and the same again may
+ * succeed.
+ */
 const COLLISIONS = ['40001', '40P01']
 /** The table, the functions or their schema are not there: nothing happened. */
 const MISSING = ['42P01', '42883', '3F000']
@@ -14,7 +20,10 @@ export function isMissing(error: unknown): boolean {
   return MISSING.includes(stateOf(error))
 }
 
-/** Errors that say something about the data of one decision, and nothing about the next: nothing happened. */
+/**
+ * Errors that say something about the data of one decision, and nothing about the next: nothing
+ * happened.
+ */
 export function isOfTheData(error: unknown): boolean {
   return adviceOn(stateOf(error), ISOLATED) !== undefined
 }

@@ -1,6 +1,7 @@
 /**
- * The steps of a call, decided. Steps that share a row, or are joined by others that do, are a group: its rows are written together or not
- * at all, and if others wrote one of them in the meantime, the steps of the group are decided again, and no others.
+ * The steps of a call, decided. Steps that share a row, or are joined by others that do, are a
+ * group: its rows are written together or not at all, and if others wrote one of them in the
+ * meantime, the steps of the group are decided again, and no others.
  */
 import type { StateRecord } from '../../algorithms/codec.ts'
 import { readState, writeState } from '../../algorithms/codec.ts'
@@ -41,7 +42,9 @@ export class Row {
   damage: SluiceError | undefined = undefined
   isChanged = false
   limit = ''
-  /** When the state is idle, by the clock that decided, and when the row may go, by the server's. */
+  /**
+   * When the state is idle, by the clock that decided, and when the row may go, by the server's.
+   */
   idleAtUs = 0
   goneAtUs = 0
   /** The bytes to write; undefined: the row is deleted. */

@@ -6,11 +6,15 @@ import { writtenKey } from './keys.ts'
 import { NOW_US, namesOf } from './schema.ts'
 import { bytesOf } from './wire.ts'
 
-/** The states of a key of a limiter now, by the server's clock: one state for each limit that is in use. */
+/**
+ * The states of a key of a limiter now, by the server's clock: one state for each limit that is in
+ * use.
+ */
 export async function inspectRows(client: PostgresClient, table: string, limiter: string, key: string): Promise<Inspected[]> {
   const before = `${limiter}:${writtenKey(key)}`
   const columns = `id, encode(state, 'hex') AS state, idle_us, ${NOW_US} AS now_us`
-  // Behind it stands the name of a limit, which has no colon; of other keys that begin alike there may be millions.
+  // Behind it stands the name of a limit, which has no colon; of other keys that begin alike there
+  // may be millions.
   const isOfKey = "strpos(substr(id, length($1) + 1), ':') = 0"
   const text = `SELECT ${columns} FROM ${namesOf(table).table} WHERE id > $1 AND id < $2 AND ${isOfKey} ORDER BY id`
   // The sign behind the colon, in the order of the ids.

@@ -3,11 +3,17 @@ import { withoutNul } from '../nul.ts'
 import { sha256 } from '../sha256.ts'
 import type { Part } from '../step.ts'
 
-/** An entry of an index is shorter than a third of a page. So many characters are at most three times as many bytes, escaped or not. */
+/**
+ * An entry of an index is shorter than a third of a page. So many characters are at most three
+ * times as many bytes, escaped or not.
+ */
 const MAX_KEY_LENGTH = 512
 const DIGEST = 'sha256:'
 
-/** `api:user:42:burst`. Names have no colon, so it can be read back in one way only. A long key stands as its digest. */
+/**
+ * `api:user:42:burst`. Names have no colon, so it can be read back in one way only. A long key
+ * stands as its digest.
+ */
 export function rowId(limiter: string, { key, limit }: Pick<Part, 'key' | 'limit'>): string {
   return `${limiter}:${writtenKey(key)}:${limit}`
 }

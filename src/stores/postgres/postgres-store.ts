@@ -10,12 +10,18 @@ import { migration, type Names, namesOf } from './schema.ts'
 export interface PostgresTable {
   /** The table, or schema and table: `limits.sluice`. Default `'sluice'`. */
   readonly table?: string
-  /** Whether the table is made unlogged: faster, empty after a crash of the server, and not on its replicas. Default false. */
+  /**
+   * Whether the table is made unlogged: faster, empty after a crash of the server, and not on its
+   * replicas. Default false.
+   */
   readonly unlogged?: boolean
 }
 
 export interface PostgresStoreOptions extends AsyncStoreOptions, PostgresTable {
-  /** Whether to make the table and its functions where they are missing. Needs the right to create them. Default false. */
+  /**
+   * Whether to make the table and its functions where they are missing. Needs the right to create
+   * them. Default false.
+   */
   readonly migrate?: boolean
   /** How many connections of the pool are used at a time, at most. 1 to 100, default 4. */
   readonly maxConnections?: number
@@ -39,7 +45,10 @@ export function postgresStore(pool: PostgresClient, options: PostgresStoreOption
   return new AsyncStore(driver, options, 'postgresStore')
 }
 
-/** The SQL that makes the table and its functions: what `sluice migrate --postgres` prints. It may be run again. */
+/**
+ * The SQL that makes the table and its functions: what `sluice migrate --postgres` prints. It may
+ * be run again.
+ */
 export function postgresMigration(options: PostgresTable = {}): string {
   onlyKnown(options, TABLE_OPTIONS, 'postgresMigration')
   const { names, isUnlogged } = checkedTable(options, 'postgresMigration')

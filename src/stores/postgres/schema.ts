@@ -1,8 +1,9 @@
 /**
  * The schema in a database: one table, and two functions on it.
  *
- * A row is one state. Nothing but the primary key is indexed: so an update touches no index, and its dead row is removed by the next visitor
- * of the page (HOT). Idle rows are found by looking at pages at random.
+ * A row is one state. Nothing but the primary key is indexed: so an update touches no index, and
+ * its dead row is removed by the next visitor of the page (HOT). Idle rows are found by looking at
+ * pages at random.
  */
 
 /** Names as they stand in SQL, quoted. */
@@ -23,12 +24,15 @@ export function namesOf(table: string): Names {
 /** The server's clock, in whole microseconds since 1970. */
 export const NOW_US = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint'
 
-/** No row equals one that was deleted before it, because its version is made up anew by each write. */
+/**
+ * No row equals one that was deleted before it, because its version is made up anew by each write.
+ */
 const NEW_VERSION = 'floor(random() * 9007199254740992)::bigint'
 
 /**
- * How the statements within the functions are run. Never by reading the whole table: plans that were made while it was empty are kept. And
- * they wait for no lock for ever: those of the functions themselves are held for one commit.
+ * How the statements within the functions are run. Never by reading the whole table: plans that
+ * were made while it was empty are kept. And they wait for no lock for ever: those of the functions
+ * themselves are held for one commit.
  */
 const SETTINGS = `SET enable_seqscan TO off
 SET lock_timeout TO '2s'`
@@ -51,12 +55,13 @@ END
 $body$;`
 
 /**
- * Writes rows that still have the version they were read with; of those with the same group number all or none. Answers with the rows that
- * were not written, as they stand now, and with the rest of their groups. No version: a new row. No state: the row goes. No time of being
- * idle: it stays as it is, and is only told.
+ * Writes rows that still have the version they were read with; of those with the same group number
+ * all or none. Answers with the rows that were not written, as they stand now, and with the rest of
+ * their groups. No version: a new row. No state: the row goes. No time of being idle: it stays as
+ * it is, and is only told.
  *
- * Callers give the rows in the order of their ids. Rows that are there are locked in that order, then new ones are entered in that order: so
- * calls never wait for each other in a circle.
+ * Callers give the rows in the order of their ids. Rows that are there are locked in that order,
+ * then new ones are entered in that order: so calls never wait for each other in a circle.
  */
 const swapFunction = ({
   table,

@@ -1,4 +1,7 @@
-/** Rows as a database is sent them, and as it answers. All values are texts, so that no client has a say in how they are written. */
+/**
+ * Rows as a database is sent them, and as it answers. All values are texts, so that no client has a
+ * say in how they are written.
+ */
 import type { SqlRow } from './client.ts'
 
 /** A row as it stands. */

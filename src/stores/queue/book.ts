@@ -40,17 +40,26 @@ export class Book {
     for (const [k, holding] of this.#holdings.entries()) holding.spend((parts[k] as Part).cost)
   }
 
-  /** When the earliest permits of every limit may be acted on, by the time of this process or by the store's. */
+  /**
+   * When the earliest permits of every limit may be acted on, by the time of this process or by the
+   * store's.
+   */
   dueUs(parts: readonly Part[], isStoreTime = false): number {
     return this.#latestUs(parts, (holding, cost) => holding.dueUs(cost) + (isStoreTime ? 0 : holding.offsetUs))
   }
 
-  /** When a call may act that has the latest permits, but for those of so many calls `behind` it that ask for the same. */
+  /**
+   * When a call may act that has the latest permits, but for those of so many calls `behind` it
+   * that ask for the same.
+   */
   dueFromEndUs(parts: readonly Part[], behind: number): number {
     return this.#latestUs(parts, (holding, cost) => holding.dueFromEndUs(cost, cost * behind) + holding.offsetUs)
   }
 
-  /** Whether the holders of the latest permits, but for the permits `behind` them of each limit, may act later than `forUs` by the store's time. */
+  /**
+   * Whether the holders of the latest permits, but for the permits `behind` them of each limit, may
+   * act later than `forUs` by the store's time.
+   */
   isLaterThan(forUs: number, parts: readonly Part[], behind: readonly number[]): boolean {
     return this.#latestUs(parts, (holding, cost, k) => holding.dueFromEndUs(cost, behind[k] as number)) > forUs
   }
@@ -60,7 +69,10 @@ export class Book {
     this.#holdings = []
   }
 
-  /** Booked permits are the queue's: whichever caller leaves, the latest are given back, as many as the parts ask for. */
+  /**
+   * Booked permits are the queue's: whichever caller leaves, the latest are given back, as many as
+   * the parts ask for.
+   */
   giveUpLatest(parts: readonly Part[], nowUs: number): Settlement[] {
     return this.#givenUp(parts, nowUs, (holding, cost) => holding.giveUp(cost))
   }
@@ -81,8 +93,9 @@ export class Book {
   }
 
   /**
-   * A booking is cancelled by its ticket until its time has come. One whose time has come can be held because it was only a part of what its waiter
-   * needs: it was not used, and is given back like any charge.
+   * A booking is cancelled by its ticket until its time has come. One whose time has come can be
+   * held because it was only a part of what its waiter needs: it was not used, and is given back
+   * like any charge.
    */
   #givenUp(
     parts: readonly Part[],

@@ -1,8 +1,8 @@
 /**
- * Permits of one limit that the waiters of one key have booked ahead, in the order of their time. Each booking comes with the ticket that
- * the store
- * answered. Permits belong to the queue and not to a waiter: the first waiter takes the earliest, so that a waiter that leaves moves all
- * behind it up, and the latest permits are given back. Bookings that lie one behind the other are one run.
+ * Permits of one limit that the waiters of one key have booked ahead, in the order of their time.
+ * Each booking comes with the ticket that the store answered. Permits belong to the queue and not
+ * to a waiter: the first waiter takes the earliest, so that a waiter that leaves moves all behind
+ * it up, and the latest permits are given back. Bookings that lie one behind the other are one run.
  */
 import type { Rule } from '../../algorithms/algorithm.ts'
 import type { Ticket, Verdict } from '../../algorithms/decide.ts'
@@ -21,7 +21,9 @@ export interface Booked {
   readonly offsetUs: number
 }
 
-/** The bookings of an answer that came at `nowUs`, for each limit: none where nothing was asked for. */
+/**
+ * The bookings of an answer that came at `nowUs`, for each limit: none where nothing was asked for.
+ */
 export function bookedOf(parts: readonly Part[], verdicts: readonly Verdict[], nowUs: number): (Booked | undefined)[] {
   return parts.map(({ rule, cost }, k) => {
     const { ticket, atUs } = verdicts[k] as Verdict
@@ -31,7 +33,10 @@ export function bookedOf(parts: readonly Part[], verdicts: readonly Verdict[], n
 
 export class BookedPermits {
   readonly #runs: Run[] = []
-  /** The offset from the store's time to the time of this process: the least of all answers, for each was under way some time. */
+  /**
+   * The offset from the store's time to the time of this process: the least of all answers, for
+   * each was under way some time.
+   */
   offsetUs = 0
 
   /** Whether others hold permits in between. */
@@ -45,7 +50,10 @@ export class BookedPermits {
     return first !== undefined && follows(first, booked)
   }
 
-  /** Adds a booking. Answers of a remote store may come out of order: the place is found by the time. */
+  /**
+   * Adds a booking. Answers of a remote store may come out of order: the place is found by the
+   * time.
+   */
   add(booked: Booked): void {
     this.offsetUs = this.#runs.length === 0 ? booked.offsetUs : Math.min(this.offsetUs, booked.offsetUs)
     const endUs = dueAtStoreUs(booked, 0)
@@ -67,7 +75,10 @@ export class BookedPermits {
     return Number.NEGATIVE_INFINITY
   }
 
-  /** When the last `cost` permits but for those `behind` may be acted on, by the store's time; -Infinity if none are held. */
+  /**
+   * When the last `cost` permits but for those `behind` may be acted on, by the store's time;
+   * -Infinity if none are held.
+   */
   dueFromEndUs(cost: number, behind: number): number {
     let left = behind
     for (let k = this.#runs.length - 1; k >= 0; k--) {
@@ -102,7 +113,10 @@ export class BookedPermits {
     return given
   }
 
-  /** Gives up the `cost` permits behind the first `before`, and nobody moves up. Returns the bookings to cancel for it, the latest first. */
+  /**
+   * Gives up the `cost` permits behind the first `before`, and nobody moves up. Returns the
+   * bookings to cancel for it, the latest first.
+   */
   giveUpHole(before: number, cost: number): Booked[] {
     const all = this.#runs.reduce((sum, run) => sum + run.cost, 0)
     const later = this.giveUp(all - before - cost)
@@ -111,7 +125,10 @@ export class BookedPermits {
     return given
   }
 
-  /** `cost` permits, used before all bookings, have been given back: all waiters move up by that much. */
+  /**
+   * `cost` permits, used before all bookings, have been given back: all waiters move up by that
+   * much.
+   */
   moveUp(cost: number): void {
     const [first] = this.#runs
     if (first === undefined) return
@@ -130,12 +147,18 @@ export class BookedPermits {
   }
 }
 
-/** Bookings of which each begins where the one before it ends. `afterGap`: others hold permits between this run and the one before. */
+/**
+ * Bookings of which each begins where the one before it ends. `afterGap`: others hold permits
+ * between this run and the one before.
+ */
 interface Run extends Booked {
   readonly afterGap: boolean
 }
 
-/** Whether a booking begins where another ends. A limit that can be booked is a level, and its first two words are its end. */
+/**
+ * Whether a booking begins where another ends. A limit that can be booked is a level, and its first
+ * two words are its end.
+ */
 function follows(booked: Booked, before: Booked): boolean {
   if (before.ticket.numbers !== booked.ticket.numbers) return false
   const { words } = without(booked, booked.cost).ticket

@@ -1,13 +1,17 @@
 /**
  * A place in line among the processes that share a store, where nothing can be booked ahead.
  *
- * A large cost could wait for ever there: calls of other processes that cost less take each permit as it comes free. So a caller that has been the
- * first of its process for one window, and was refused all that time, claims the limits that refused it, and no others. More than such a limit is
- * taken then, by other numbers: so everybody else is limited, what was used before leaves, and nobody else can claim. When the cost fits, the claim is
- * given back and the cost is taken, in one turn. A claim is given back when its caller leaves; that of a process which ends leaves with its window.
+ * A large cost could wait for ever there: calls of other processes that cost less take each permit
+ * as it comes free. So a caller that has been the first of its process for one window, and was
+ * refused all that time, claims the limits that refused it, and no others. More than such a limit
+ * is taken then, by other numbers: so everybody else is limited, what was used before leaves, and
+ * nobody else can claim. When the cost fits, the claim is given back and the cost is taken, in one
+ * turn. A claim is given back when its caller leaves; that of a process which ends leaves with its
+ * window.
  *
- * Callers with a larger capacity are not bound by a claim, and may keep it from ever coming true. So it ends after two windows, and its caller claims
- * again only when it was refused for eight more.
+ * Callers with a larger capacity are not bound by a claim, and may keep it from ever coming true.
+ * So it ends after two windows, and its caller claims again only when it was refused for eight
+ * more.
  */
 import type { Rule } from '../../algorithms/algorithm.ts'
 import { isReadable } from '../../algorithms/codec.ts'
@@ -29,14 +33,18 @@ export interface Claim {
   readonly parts: readonly Part[]
   readonly limits: readonly Part[]
   readonly verdicts: readonly Verdict[]
-  /** When it is claimed anew: it must outlast what was used before, all of which may leave at one moment. */
+  /**
+   * When it is claimed anew: it must outlast what was used before, all of which may leave at one
+   * moment.
+   */
   readonly renewUs: number
 }
 
 /**
- * How long the first caller of a process has been refused. It looks at the key again and again, because it is told to wait until a claim of another
- * has left, and most are given back before that. After one window it may claim. The longer it waits the more often it looks, so that
- * of several the one that has waited longest is likely the next.
+ * How long the first caller of a process has been refused. It looks at the key again and again,
+ * because it is told to wait until a claim of another has left, and most are given back before
+ * that. After one window it may claim. The longer it waits the more often it looks, so that of
+ * several the one that has waited longest is likely the next.
  */
 export class HeldUp {
   readonly #windowUs: number
@@ -78,8 +86,9 @@ export class HeldUp {
 }
 
 /**
- * What a claim takes, by the numbers of the caller: one permit more than the limit, of each limit that refused. Undefined where it would not be felt when
- * its time comes, because all that is used leaves at one moment, and where others could not read it.
+ * What a claim takes, by the numbers of the caller: one permit more than the limit, of each limit
+ * that refused. Undefined where it would not be felt when its time comes, because all that is used
+ * leaves at one moment, and where others could not read it.
  */
 export function claimedParts(parts: readonly Part[], verdicts: readonly Verdict[], isFar: boolean): Part[] | undefined {
   if (verdicts[0]?.degraded) return undefined
@@ -88,14 +97,18 @@ export function claimedParts(parts: readonly Part[], verdicts: readonly Verdict[
   return claimed.every(isClaimable) ? claimed : undefined
 }
 
-/** The same for the store: by a limit that has so much room as long as no more than its own is in use. */
+/**
+ * The same for the store: by a limit that has so much room as long as no more than its own is in
+ * use.
+ */
 export function claimOf(claimed: readonly Part[], isFar: boolean): Part[] {
   return claimed.map((part) => (part.cost === 0 ? part : part.with({ rule: claimRule(part.rule, isFar) })))
 }
 
 /**
- * A store that is far away knows a rule by its figures, the first of which is the capacity. One at hand decides by the rule itself: there the figures, and
- * with them the size of the state, stay as they are. A log has room for the claim: for one entry more than it admits.
+ * A store that is far away knows a rule by its figures, the first of which is the capacity. One at
+ * hand decides by the rule itself: there the figures, and with them the size of the state, stay as
+ * they are. A log has room for the claim: for one entry more than it admits.
  */
 function claimRule(rule: Rule, isFar: boolean): Rule {
   const capacity = 2 * rule.capacity + 1
@@ -103,8 +116,10 @@ function claimRule(rule: Rule, isFar: boolean): Rule {
 }
 
 /**
- * What is left of a claim that was given back, by the answers to that, to be given back of what is newest. A log adds debt that is written down meanwhile to its newest
- * entry, as of then: where that was the claim, it is no longer found by its time, and more than the limit is in use all the same.
+ * What is left of a claim that was given back, by the answers to that, to be given back of what is
+ * newest. A log adds debt that is written down meanwhile to its newest entry, as of then: where
+ * that was the claim, it is no longer found by its time, and more than the limit is in use all the
+ * same.
  */
 export function restOf(claimed: readonly Part[], ofUs: number, verdicts: readonly Verdict[]): Part[] {
   return claimed.flatMap((part, k) => {

@@ -1,6 +1,7 @@
 /**
- * When callers really left. Booked times assume an event loop that runs: if it stood still, everybody who came due meanwhile would go at once. From
- * then on callers are spaced as the limits drain, until one is on time again.
+ * When callers really left. Booked times assume an event loop that runs: if it stood still,
+ * everybody who came due meanwhile would go at once. From then on callers are spaced as the limits
+ * drain, until one is on time again.
  */
 import type { Part } from '../store.ts'
 
@@ -26,7 +27,9 @@ export class Departures {
     return Math.max(dueUs, this.#notBeforeUs)
   }
 
-  /** A caller that was due then has left. `paceUs`: how long the limits take to drain what it took. */
+  /**
+   * A caller that was due then has left. `paceUs`: how long the limits take to drain what it took.
+   */
   left(dueUs: number, nowUs: number, paceUs: number): void {
     if (!this.#isBehind) return
     this.#isBehind = nowUs - dueUs > LATENESS_US

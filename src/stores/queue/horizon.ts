@@ -1,15 +1,19 @@
 /**
  * How far ahead the queue of one process books, where other processes book at the same store.
  *
- * A booking that another process has booked behind cannot be given back. So a queue books only what it needs to keep its callers served while an
- * answer of the store is under way: until its last booking is due `HORIZON_US` from now. All other callers wait outside and hold nothing, so that a
+ * A booking that another process has booked behind cannot be given back. So a queue books only what
+ * it needs to keep its callers served while an answer of the store is under way: until its last
+ * booking is due `HORIZON_US` from now. All other callers wait outside and hold nothing, so that a
  * caller who leaves costs nobody a permit. Where nobody else books, everything is booked at once.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { Part } from '../store.ts'
 import { paceUs } from './departures.ts'
 
-/** Longer than an answer of a store takes. Others may book as much before the first caller of a process that holds nothing yet. */
+/**
+ * Longer than an answer of a store takes. Others may book as much before the first caller of a
+ * process that holds nothing yet.
+ */
 export const HORIZON_US = 100_000
 
 /** How many questions may be under way before the first answer has told how busy the key is. */
@@ -28,7 +32,10 @@ export class Horizon {
     this.#room = fewest(parts, ({ cost }, k) => (verdicts[k] as Verdict).remaining / cost)
   }
 
-  /** When the next booking may be asked for: the last one held is due at `lastDueUs`, and so many questions for the same are under way. */
+  /**
+   * When the next booking may be asked for: the last one held is due at `lastDueUs`, and so many
+   * questions for the same are under way.
+   */
   opensUs(parts: readonly Part[], lastDueUs: number, onTheirWay: number): number {
     if (!this.#isShared) return Number.NEGATIVE_INFINITY
     const room =

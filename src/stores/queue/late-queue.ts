@@ -1,8 +1,10 @@
 /**
- * The queue of a store that answers later, or where others book in between. It comes with such stores, so that a limiter in memory carries none of it.
+ * The queue of a store that answers later, or where others book in between. It comes with such
+ * stores, so that a limiter in memory carries none of it.
  *
- * Answers come later and out of order: meanwhile others ask, leave, or get new numbers. Others book in between: so a queue books only what it needs for
- * the next moment (horizon.ts), and keeps what a leaving waiter held for the next one.
+ * Answers come later and out of order: meanwhile others ask, leave, or get new numbers. Others book
+ * in between: so a queue books only what it needs for the next moment (horizon.ts), and keeps what
+ * a leaving waiter held for the next one.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { GuardedStore } from '../remote/guarded-store.ts'
@@ -15,7 +17,10 @@ import { Queue } from './queue.ts'
 import type { Question, QueuePlan, Room } from './room.ts'
 import { type Answer, mayBook, type Took, type Waiter } from './waiter.ts'
 
-/** How many of those outside ask a slow store at once: more of them where the horizon bounds them too. */
+/**
+ * How many of those outside ask a slow store at once: more of them where the horizon bounds them
+ * too.
+ */
 const MOST_AT_ONCE = 32
 const MOST_BOOKING = 128
 /** How often the first caller of a process looks whether others have released something. */
@@ -29,9 +34,15 @@ interface Spare {
 
 export class LateQueue extends Queue {
   readonly #horizon: Horizon
-  /** Answers whose permits are held for no waiter in particular, because those who were answered left: the next caller has them. */
+  /**
+   * Answers whose permits are held for no waiter in particular, because those who were answered
+   * left: the next caller has them.
+   */
   #spare: { readonly parts: readonly Part[]; readonly answer: Answer }[] = []
-  /** What those held who left while answers were awaited: only when all are there it is known which permits are the latest. */
+  /**
+   * What those held who left while answers were awaited: only when all are there it is known which
+   * permits are the latest.
+   */
   #left: (readonly Part[])[] = []
   /** What was taken under numbers that are no longer in force. */
   #outdated: Spare[] = []
@@ -70,14 +81,17 @@ export class LateQueue extends Queue {
     this.#giveBackLate()
   }
 
-  /** Also whether permits are being given back, or the store has been asked for as much as it shall. */
+  /**
+   * Also whether permits are being given back, or the store has been asked for as much as it shall.
+   */
   protected override mustStandOutside(waiter: Waiter): boolean {
     const [spare] = this.#spare
     if (spare !== undefined && !waiter.asksForTheSameAs(spare.parts)) this.#releaseSpare()
     if (super.mustStandOutside(waiter) || this.#owes) return true
     if (waiter.mayBook) return this.#spare.length === 0 && this.#opensUs(waiter) > this.nowUs()
     if (this.#onTheirWay === 0) return false
-    // Without bookings the store could refuse the waiter before, which asks for more, and grant this one.
+    // Without bookings the store could refuse the waiter before, which asks for more, and grant
+    // this one.
     for (const other of this.line.asking) if (!waiter.asksForTheSameAs(other.parts)) return true
     return false
   }
@@ -89,8 +103,8 @@ export class LateQueue extends Queue {
   }
 
   /**
-   * The first outside, and while it waits for an answer those behind it, if all ask for the same, so that a store that is far away is not asked for one
-   * after the other.
+   * The first outside, and while it waits for an answer those behind it, if all ask for the same,
+   * so that a store that is far away is not asked for one after the other.
    */
   protected override nextToTry(): Waiter | undefined {
     let next = super.nextToTry()
@@ -174,7 +188,10 @@ export class LateQueue extends Queue {
     super.notTaken(verdicts[0]?.degraded ? { ...question, aheadUs: 0 } : question, verdicts)
   }
 
-  /** Others may release at any time: all queues of a process look in the same turn, so that one call asks for all. */
+  /**
+   * Others may release at any time: all queues of a process look in the same turn, so that one call
+   * asks for all.
+   */
   protected override looksAgainUs(parts: readonly Part[]): number {
     return this.room.isShared ? (Math.floor(this.nowUs() / LOOK_US) + 1) * LOOK_US : super.looksAgainUs(parts)
   }
@@ -184,8 +201,9 @@ export class LateQueue extends Queue {
   }
 
   /**
-   * The permits of a waiter that left, or was answered after it had left, go to the first waiter that holds none. Where others may have
-   * booked behind them, they are kept for the next caller as long as there are waiters: given back, they would be lost.
+   * The permits of a waiter that left, or was answered after it had left, go to the first waiter
+   * that holds none. Where others may have booked behind them, they are kept for the next caller as
+   * long as there are waiters: given back, they would be lost.
    */
   protected override handOn(parts: readonly Part[], answer: Answer): void {
     const { line } = this
@@ -257,9 +275,10 @@ export class LateQueue extends Queue {
   }
 
   /**
-   * The waiter that gets the permits of an answer. An earlier question may have been refused meanwhile: then the first outside that asks
-   * for the same gets them, and the waiter that asked stands outside instead. If that one holds permits already, or has left, the next gets
-   * them, if there is one.
+   * The waiter that gets the permits of an answer. An earlier question may have been refused
+   * meanwhile: then the first outside that asks for the same gets them, and the waiter that asked
+   * stands outside instead. If that one holds permits already, or has left, the next gets them, if
+   * there is one.
    */
   #recipient({ waiter, parts }: Question, { bookedForUs }: Answer): Waiter | undefined {
     const asker = waiter.state === 'asking' ? waiter : undefined
@@ -270,7 +289,10 @@ export class LateQueue extends Queue {
     return first
   }
 
-  /** Where all ask for the same, permits that lie before those of others here are theirs, and the one that came last has the latest, if it can wait so long. */
+  /**
+   * Where all ask for the same, permits that lie before those of others here are theirs, and the
+   * one that came last has the latest, if it can wait so long.
+   */
   #mayGoLast(waiter: Waiter): boolean {
     const { lastBooked, isMixed } = this.line
     if (isMixed || !waiter.mayBook || lastBooked === undefined) return false
@@ -278,7 +300,10 @@ export class LateQueue extends Queue {
     return isLater && this.#dueFromEndUs(waiter.parts) <= waiter.deadlineUs
   }
 
-  /** Whether what may be had at once goes to those who are booked first, or, after a stall, is had at the pace of the limit. */
+  /**
+   * Whether what may be had at once goes to those who are booked first, or, after a stall, is had
+   * at the pace of the limit.
+   */
   #goesBehind(parts: readonly Part[], nowUs: number, deadlineUs = Number.POSITIVE_INFINITY): boolean {
     const { first, isMixed } = this.line
     const isBehindOthers = !isMixed && first?.state === 'booked' && first.asksForTheSameAs(parts) && this.#dueFromEndUs(parts) <= deadlineUs
@@ -290,7 +315,10 @@ export class LateQueue extends Queue {
     return this.book.dueFromEndUs(parts, this.#spare.length)
   }
 
-  /** Whether the first outside need not wait for others who asked before it: one of them may get what is for it. */
+  /**
+   * Whether the first outside need not wait for others who asked before it: one of them may get
+   * what is for it.
+   */
   protected mayTry(first: Waiter): boolean {
     if (this.#owes) return false
     // Waiters that are asking came before, except those that found the queue full.
@@ -322,7 +350,10 @@ export class LateQueue extends Queue {
     for (const { parts } of this.#spare.splice(0)) this.releaseBooked(parts)
   }
 
-  /** Gives, and hears what the store says to it. A charge of the store is not given back to a fallback. */
+  /**
+   * Gives, and hears what the store says to it. A charge of the store is not given back to a
+   * fallback.
+   */
   protected giveAndHear(step: Step, onAnswer: (verdicts: readonly Verdict[]) => void): void {
     const { store } = this.room
     if (store !== undefined) {
@@ -340,7 +371,10 @@ function allAskFor({ isMixed, first, asking }: Line, parts: readonly Part[]): bo
   return !isMixed && first?.asksForTheSameAs(parts) !== false && [...asking].every((waiter) => waiter.asksForTheSameAs(parts))
 }
 
-/** The first who holds nothing, asks for the same and is still there at that time; those who are asking right now only if told so. */
+/**
+ * The first who holds nothing, asks for the same and is still there at that time; those who are
+ * asking right now only if told so.
+ */
 function firstWithout({ firstOutside, asking }: Line, parts: readonly Part[], forUs: number, alsoAsking: boolean): Waiter | undefined {
   const mayHave = (waiter: Waiter) =>
     (alsoAsking || waiter.state === 'outside') && waiter.deadlineUs >= forUs && waiter.asksForTheSameAs(parts)

@@ -1,6 +1,6 @@
 /**
- * Waiters in their order: booked ones in front, then those outside; beside the line the waiters that have no place in it yet. A waiter can
- * leave from anywhere.
+ * Waiters in their order: booked ones in front, then those outside; beside the line the waiters
+ * that have no place in it yet. A waiter can leave from anywhere.
  */
 import type { Part } from '../store.ts'
 import type { Waiter } from './waiter.ts'
@@ -31,7 +31,10 @@ export class Line {
     return permits
   }
 
-  /** Lets a waiter stand outside, behind everybody who came before; one who stands there already keeps its place. */
+  /**
+   * Lets a waiter stand outside, behind everybody who came before; one who stands there already
+   * keeps its place.
+   */
   standOutside(waiter: Waiter): void {
     waiter.state = 'outside'
     if (!this.asking.delete(waiter)) return
@@ -46,7 +49,10 @@ export class Line {
     return this.#before(this.firstOutside)
   }
 
-  /** Lets a new waiter, or the first outside, stand with the booked ones: before one of them, or at their end. */
+  /**
+   * Lets a new waiter, or the first outside, stand with the booked ones: before one of them, or at
+   * their end.
+   */
   standBooked(waiter: Waiter, behind?: Waiter): void {
     waiter.state = 'booked'
     this.remove(waiter)
@@ -54,8 +60,9 @@ export class Line {
   }
 
   /**
-   * How long it takes at least until everybody who stands here and then one more call can have had their turn, if nobody leaves. No limit lets
-   * more than twice its capacity pass within one window.
+   * How long it takes at least until everybody who stands here and then one more call can have had
+   * their turn, if nobody leaves. No limit lets more than twice its capacity pass within one
+   * window.
    */
   leastUs(parts: readonly Part[]): number {
     let longestUs = 0

@@ -1,10 +1,11 @@
 /**
- * The waiters of one key, first come, first served. Those in front hold permits that are booked ahead and wait for their time; those
- * behind wait outside, because nothing can be booked (windows, logs) or not that far ahead. Only two of them ever have something to wait
- * for: the first of all for its time, and the first outside for its next try. So a queue needs one alarm.
+ * The waiters of one key, first come, first served. Those in front hold permits that are booked
+ * ahead and wait for their time; those behind wait outside, because nothing can be booked (windows,
+ * logs) or not that far ahead. Only two of them ever have something to wait for: the first of all
+ * for its time, and the first outside for its next try. So a queue needs one alarm.
  *
- * This is the queue of a store that answers at once and that nobody else shares. Waiting at other stores is in late-queue.ts and
- * shared-queue.ts, and comes with those stores.
+ * This is the queue of a store that answers at once and that nobody else shares. Waiting at other
+ * stores is in late-queue.ts and shared-queue.ts, and comes with those stores.
  */
 import type { Ticket, Verdict } from '../../algorithms/decide.ts'
 import type { Alarm } from '../../clock/alarms.ts'
@@ -32,7 +33,10 @@ export class Queue {
   protected retryAtUs = 0
   readonly #id: string
   #entered = 0
-  /** Whether something may have become free since the first in line asked: then it asks again as soon as it is answered. */
+  /**
+   * Whether something may have become free since the first in line asked: then it asks again as
+   * soon as it is answered.
+   */
   #isToldAgain = false
   #alarm: Alarm | undefined
 
@@ -48,7 +52,10 @@ export class Queue {
     return this.line.length + this.line.asking.size
   }
 
-  /** The queue is empty, and is forgotten. An idle one may still hear from the store, when another has long taken its place. */
+  /**
+   * The queue is empty, and is forgotten. An idle one may still hear from the store, when another
+   * has long taken its place.
+   */
   endIfIdle(): void {
     const { queues } = this.room
     if (this.size === 0 && queues.get(this.#id) === this) queues.delete(this.#id)
@@ -75,7 +82,10 @@ export class Queue {
     this.goOn()
   }
 
-  /** Takes a waiter out who does not want to wait any longer. Its permits move all waiters behind it up: `goOn` when all have left. */
+  /**
+   * Takes a waiter out who does not want to wait any longer. Its permits move all waiters behind it
+   * up: `goOn` when all have left.
+   */
   leave(waiter: Waiter): void {
     const { state, parts } = waiter
     const before = state === 'booked' && mayBook(parts) && this.standsFast ? this.line.permitsBefore(waiter) : undefined
@@ -93,7 +103,8 @@ export class Queue {
   timeOut(waiter: Waiter): void {
     // At the deadline is still in time, if that is when it may try again.
     this.goOn()
-    // A booked waiter is served in time: it was booked no further than its deadline, unless the event loop stood still.
+    // A booked waiter is served in time: it was booked no further than its deadline, unless the
+    // event loop stood still.
     if (waiter.state === 'gone' || (waiter.state === 'booked' && !this.departures.isBehind)) return
     this.leave(waiter)
     waiter.refuse('TIMEOUT')
@@ -101,8 +112,9 @@ export class Queue {
   }
 
   /**
-   * A reservation that was made beside the queue is given up: like a waiter that leaves, it hands its permits to the other waiters, and the latest are
-   * given back. False if nobody can use them: then it is cancelled by itself.
+   * A reservation that was made beside the queue is given up: like a waiter that leaves, it hands
+   * its permits to the other waiters, and the latest are given back. False if nobody can use them:
+   * then it is cancelled by itself.
    */
   takeOver(parts: readonly Part[], booked: readonly (Booked | undefined)[]): boolean {
     const { first, isMixed } = this.line
@@ -123,7 +135,10 @@ export class Queue {
     this.goOn()
   }
 
-  /** Permits that were in use before all bookings were given back, so many of each limit: the booked ones move up. */
+  /**
+   * Permits that were in use before all bookings were given back, so many of each limit: the booked
+   * ones move up.
+   */
   moveUp(costs: readonly number[]): void {
     this.book.moveUp(costs)
     this.tryAgain()
@@ -160,7 +175,10 @@ export class Queue {
     this.#setAlarm()
   }
 
-  /** Serves those that are due, lets the first outside try if it is time, and sets the alarm for what comes next. */
+  /**
+   * Serves those that are due, lets the first outside try if it is time, and sets the alarm for
+   * what comes next.
+   */
   goOn(): void {
     if (this.#alarm !== undefined) this.departures.woke(this.#alarm.atUs, this.nowUs())
     this.#serveDue()
@@ -181,8 +199,9 @@ export class Queue {
   }
 
   /**
-   * Whether nobody may move up. Between what is held here lie bookings of others, and with different costs a waiter would get permits from before
-   * and behind them: too many at one time. A hole is lost then.
+   * Whether nobody may move up. Between what is held here lie bookings of others, and with
+   * different costs a waiter would get permits from before and behind them: too many at one time. A
+   * hole is lost then.
    */
   protected get standsFast(): boolean {
     return this.line.isMixed && this.book.hasGaps
@@ -227,7 +246,10 @@ export class Queue {
     return isInLine ? this.step('line', parts, -1, -1, waiter.places) : this.step(op, parts, aheadUs, -1)
   }
 
-  /** With parts of its own, because the verdicts are written into them. `places`: of a caller in line. */
+  /**
+   * With parts of its own, because the verdicts are written into them. `places`: of a caller in
+   * line.
+   */
   protected step(op: Step['op'], parts: readonly Part[], aheadUs: number, ofUs: number, places?: readonly (Ticket | undefined)[]): Step {
     const own = parts.map(({ limit, rule, key, cost, ticket }, k) => new Part(limit, rule, key, cost, places?.[k] ?? ticket))
     return new Step(op, this.plan.scope, own, aheadUs, ofUs, this.room.storeClock?.nowUs())
@@ -294,7 +316,10 @@ export class Queue {
     this.retryAtUs = isInLine && !this.#isToldAgain ? Math.min(againUs, this.looksAgainUs(parts)) : 0
   }
 
-  /** A grant uses its place in line up; one that is refused forever has none; and one that left meanwhile gives its place up. */
+  /**
+   * A grant uses its place in line up; one that is refused forever has none; and one that left
+   * meanwhile gives its place up.
+   */
   protected notePlaces({ waiter, parts }: Question, verdicts: readonly Verdict[]): void {
     if (verdicts[0]?.degraded) return
     const isRefused = !allAllowed(verdicts) && verdicts.every(({ outcome }) => outcome !== 'impossible')
@@ -335,8 +360,9 @@ export class Queue {
   }
 
   /**
-   * Before whom of the booked ones a waiter stands: those whose time comes later. There are none, unless answers came out of order, or it asks nothing
-   * of a limit that they wait for. Their present time counts: it may have moved up.
+   * Before whom of the booked ones a waiter stands: those whose time comes later. There are none,
+   * unless answers came out of order, or it asks nothing of a limit that they wait for. Their
+   * present time counts: it may have moved up.
    */
   protected whoIsBehind({ parts, answer }: Waiter): Waiter | undefined {
     const { bookedForUs, answeredUs, verdicts } = answer as Answer
@@ -370,7 +396,10 @@ export class Queue {
     this.#giveAll(this.book.giveUpLatest(parts, this.nowUs()))
   }
 
-  /** Permits that were not booked (a window among the limits) are given back as of the moment they were taken. */
+  /**
+   * Permits that were not booked (a window among the limits) are given back as of the moment they
+   * were taken.
+   */
   protected refund(parts: readonly Part[], { limits, verdicts }: Took): void {
     this.#giveAll(giveBacks(parts, chargesOf(limits, verdicts)))
   }
@@ -416,7 +445,10 @@ export class Queue {
     return mayBook(parts) ? this.book.dueUs(parts) : (answer as Answer).bookedForUs
   }
 
-  /** How long after the store decided that is, by the store's time. It may be less than was answered: a caller before it left. */
+  /**
+   * How long after the store decided that is, by the store's time. It may be less than was
+   * answered: a caller before it left.
+   */
   #delayUs({ parts, answer }: Waiter): number {
     const { bookedForUs, answeredUs, verdicts } = answer as Answer
     return mayBook(parts) ? this.book.dueUs(parts, true) - (verdicts[0] as Verdict).enteredUs : bookedForUs - answeredUs
@@ -451,7 +483,10 @@ function placeAfter(before: Ticket | undefined, { rule, cost }: Part, { given = 
   return given > 0 ? before : { numbers: rule.numbers, words: Float64Array.of(enteredUs) }
 }
 
-/** `parts`: if given, only of those that nobody releases. A plain loop, because it runs for every answer. */
+/**
+ * `parts`: if given, only of those that nobody releases. A plain loop, because it runs for every
+ * answer.
+ */
 function longest(verdicts: readonly Verdict[], figure: 'delayUs' | 'retryUs', parts?: readonly Part[]): number {
   let longestUs = 0
   for (let k = 0; k < verdicts.length; k++) {

@@ -11,7 +11,9 @@ import type { Waiter } from './waiter.ts'
 export interface Room {
   /** The clock of this process. */
   readonly clock: Clock
-  /** Of a remote store: the store, and what it is told of the time; undefined if it goes by its own. */
+  /**
+   * Of a remote store: the store, and what it is told of the time; undefined if it goes by its own.
+   */
   readonly store: GuardedStore | undefined
   readonly storeClock: Clock | undefined
   /** Whether other processes or threads may book at the same store. */
@@ -29,7 +31,10 @@ export interface Room {
   waiters: number
 }
 
-/** The numbers that all of one queue are decided by, and the states that a synchronous store holds for them. */
+/**
+ * The numbers that all of one queue are decided by, and the states that a synchronous store holds
+ * for them.
+ */
 export interface QueuePlan {
   readonly scope: Scope
   readonly states: OpenStates | undefined

@@ -1,5 +1,6 @@
 /**
- * The queue of a store that others share: where nothing can be booked, it claims a key that others would keep from its first waiter (claim.ts).
+ * The queue of a store that others share: where nothing can be booked, it claims a key that others
+ * would keep from its first waiter (claim.ts).
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import { chargesOf, giveBacks } from '../settlement.ts'

@@ -1,6 +1,9 @@
 import type { Waiter } from './waiter.ts'
 
-/** The parts of an `AbortSignal` that Sluice needs: declared here, because not every project has the types of a browser or of Node. */
+/**
+ * The parts of an `AbortSignal` that Sluice needs: declared here, because not every project has the
+ * types of a browser or of Node.
+ */
 export interface Abortable {
   readonly aborted: boolean
   readonly reason: unknown
@@ -8,7 +11,10 @@ export interface Abortable {
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
-/** Waiters by their signal: one listener for each signal, however many wait on it, and none once all have left. */
+/**
+ * Waiters by their signal: one listener for each signal, however many wait on it, and none once all
+ * have left.
+ */
 export class Signals {
   readonly #watched = new Map<Abortable, { readonly waiters: Set<Waiter>; readonly abort: () => void }>()
 

@@ -1,4 +1,6 @@
-/** The waiting callers of one limiter: a queue for each key, one timer for all, and the ways out. */
+/**
+ * The waiting callers of one limiter: a queue for each key, one timer for all, and the ways out.
+ */
 import type { Verdict } from '../../algorithms/decide.ts'
 import { Alarms } from '../../clock/alarms.ts'
 import type { Clock } from '../../clock/clock.ts'
@@ -29,8 +31,9 @@ export class WaitQueues {
   }
 
   /**
-   * Waits in the queue of its keys. Rejects with the reason of the signal that ends the wait, with the store's error, or with that of `close`.
-   * `timeoutUs`: how long the caller is willing to wait.
+   * Waits in the queue of its keys. Rejects with the reason of the signal that ends the wait, with
+   * the store's error, or with that of `close`. `timeoutUs`: how long the caller is willing to
+   * wait.
    */
   wait(
     parts: readonly Part[],
@@ -83,8 +86,8 @@ export class WaitQueues {
   }
 
   /**
-   * Permits that were given back serve the waiters: those booked under these numbers move up, by no more than one of their calls can take;
-   * the others try again.
+   * Permits that were given back serve the waiters: those booked under these numbers move up, by no
+   * more than one of their calls can take; the others try again.
    */
   given(parts: readonly Part[], verdicts: readonly Verdict[], plan: string | undefined): void {
     if (this.isEmpty || verdicts[0]?.degraded) return
@@ -108,7 +111,10 @@ export class WaitQueues {
   }
 }
 
-/** One queue for each plan and key; where the limits have keys of their own, for each combination of them. */
+/**
+ * One queue for each plan and key; where the limits have keys of their own, for each combination of
+ * them.
+ */
 function queueId(parts: readonly Part[], plan: string | undefined): string {
   const [{ key }] = parts as [Part]
   if (parts.every((part) => part.key === key)) return idOf(key, plan)

@@ -17,7 +17,10 @@ export interface Turn {
   readonly refusal: WaitRefusal | undefined
   /** The last answer to it; undefined if it ended before one came. */
   readonly answer: Answer | undefined
-  /** How long after the decision its time came: maybe less than it says, because a caller before it left. */
+  /**
+   * How long after the decision its time came: maybe less than it says, because a caller before it
+   * left.
+   */
   readonly delayUs: number
   /** When its caller was told, by the clock of this process. */
   readonly servedUs: number
@@ -28,7 +31,9 @@ export interface Answer {
   /** The limits by which the store answered. */
   readonly limits: Scope['limits']
   readonly verdicts: readonly Verdict[]
-  /** When the store answered, and when the caller may then act, both by the clock of this process. */
+  /**
+   * When the store answered, and when the caller may then act, both by the clock of this process.
+   */
   readonly answeredUs: number
   readonly bookedForUs: number
   /** Before the store was asked: what it lends counts from then at the latest. */
@@ -91,7 +96,10 @@ export class Waiter {
     return mayBook(this.parts)
   }
 
-  /** Whether it waits for others to release: then it has a place in line at the store, as soon as it is the first here. */
+  /**
+   * Whether it waits for others to release: then it has a place in line at the store, as soon as it
+   * is the first here.
+   */
   get awaitsRelease(): boolean {
     return anyUntilReleased(this.parts)
   }
@@ -132,7 +140,10 @@ export class Waiter {
   }
 }
 
-/** Whether permits can be booked ahead: of every limit, and all of one key, so that one queue sees all who wait for them. */
+/**
+ * Whether permits can be booked ahead: of every limit, and all of one key, so that one queue sees
+ * all who wait for them.
+ */
 export function mayBook(parts: readonly Part[]): boolean {
   const [{ key }] = parts as [Part]
   return parts.every((part) => part.rule.algorithm.bookable && part.key === key)

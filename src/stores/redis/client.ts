@@ -1,26 +1,41 @@
 /**
- * Any client becomes a sender: one function that sends a command and gives its reply. A client is recognised by what it can do, and
- * nothing is changed on it.
+ * Any client becomes a sender: one function that sends a command and gives its reply. A client is
+ * recognised by what it can do, and nothing is changed on it.
  */
 import { SluiceError, shown, warn } from '../../errors.ts'
 
 /** All that Sluice needs of a client. */
 export interface RedisSender {
-  /** Sends one command and gives its reply, or rejects with the server's error. `key` is the first key in it: it decides the node of a cluster. */
+  /**
+   * Sends one command and gives its reply, or rejects with the server's error. `key` is the first
+   * key in it: it decides the node of a cluster.
+   */
   send(args: readonly string[], key: string): Promise<unknown>
   /** Whether keys of different hash slots may be on different servers. Default false. */
   readonly cluster?: boolean
-  /** Runs what sends several commands such that they are written together, one pipeline for each server. For clients that do not see to it themselves. */
+  /**
+   * Runs what sends several commands such that they are written together, one pipeline for each
+   * server. For clients that do not see to it themselves.
+   */
   together?(sendAll: () => void): void
-  /** The name of the server of a cluster that has a hash slot, as far as the client knows. With it a server that is down stands for its own keys only. */
+  /**
+   * The name of the server of a cluster that has a hash slot, as far as the client knows. With it a
+   * server that is down stands for its own keys only.
+   */
   nodeOf?(slot: number): string | undefined
-  /** What to set on the client so that it notices a connection that is dead and looks open; undefined if it would, or knows of none that is open. */
+  /**
+   * What to set on the client so that it notices a connection that is dead and looks open;
+   * undefined if it would, or knows of none that is open.
+   */
   advice?(): string | undefined
 }
 
 type Send = (...args: never[]) => Promise<unknown>
 
-/** `redis` (client, pool, cluster, sentinel), `ioredis` and `iovalkey` (Redis, Cluster), `@valkey/valkey-glide` (both), or a sender. */
+/**
+ * `redis` (client, pool, cluster, sentinel), `ioredis` and `iovalkey` (Redis, Cluster),
+ * `@valkey/valkey-glide` (both), or a sender.
+ */
 export type RedisClient = RedisSender | { sendCommand: Send } | { call: Send } | { customCommand: Send }
 
 export function senderOf(client: RedisClient): RedisSender {
@@ -58,10 +73,15 @@ interface NodeRedis {
   readonly slots?: readonly ({ readonly master: { readonly address: string } } | undefined)[]
 }
 
-/** By default it does not reconnect after a timeout of the socket, and connections that nobody uses have one too: a ping keeps them busy. */
+/**
+ * By default it does not reconnect after a timeout of the socket, and connections that nobody uses
+ * have one too: a ping keeps them busy.
+ */
 const NODE_REDIS_NEEDS = `socket: { ${SOCKET_TIMEOUT}, reconnectStrategy: (retries) => Math.min(50 * retries, 1000) }, pingInterval: 1000`
 
-/** A cluster wants to know the key and whether the command only reads, a sentinel only the latter. */
+/**
+ * A cluster wants to know the key and whether the command only reads, a sentinel only the latter.
+ */
 function nodeRedisSender(client: NodeRedis): RedisSender {
   const advising = (needs: string) => () => {
     const isConnected = client.isReady ?? client.isOpen
@@ -109,8 +129,9 @@ function ioredisSender(client: Ioredis): RedisSender {
     cluster,
     nodeOf: (slot) => client.slots?.[slot]?.[0],
     advice: () => (client.status === 'ready' && socketTimeout === undefined ? needed : undefined),
-    // iovalkey finds the node of a command only if its name is in lower case, and asks any node otherwise. Scripts must not go to a dead one.
-    // A probe may: the others say where its slot is now, and without that iovalkey hears of no failover.
+    // iovalkey finds the node of a command only if its name is in lower case, and asks any node
+    // otherwise. Scripts must not go to a dead one. A probe may: the others say where its slot is
+    // now, and without that iovalkey hears of no failover.
     send: ([name = '', ...rest]) => client.call(name.startsWith('EVAL') ? name.toLowerCase() : name, ...rest),
     together(sendAll) {
       const streams = (client.nodes?.() ?? [client]).map(({ stream }) => stream)
@@ -126,8 +147,9 @@ function ioredisSender(client: Ioredis): RedisSender {
 }
 
 /**
- * A command that was under way when a connection broke may have run. Sent again, it would be charged twice. (With
- * `autoResendUnfulfilledCommands: false` it is not sent again, but never answered either.)
+ * A command that was under way when a connection broke may have run. Sent again, it would be
+ * charged twice. (With `autoResendUnfulfilledCommands: false` it is not sent again, but never
+ * answered either.)
  */
 function warnOfResending(option: string): void {
   warn(

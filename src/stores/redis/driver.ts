@@ -1,7 +1,8 @@
 /**
  * How Redis decides a batch of steps: by one script call, on the server's clock. See run.lua.
  *
- * A decision is never sent twice unless Redis said that it did not run: one that was not answered may have been charged.
+ * A decision is never sent twice unless Redis said that it did not run: one that was not answered
+ * may have been charged.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import { systemClock } from '../../clock/clock.ts'
@@ -20,9 +21,14 @@ import { addArguments, type Keys, Reply, ScriptCall } from './wire.ts'
 const PROBE = ':%probe'
 /** How long a probe may go unanswered before a warning says that the connection may be dead. */
 const SILENCE_US = 5_000_000
-/** So many states in one key are read and written as a whole, whichever of them a decision is about. */
+/**
+ * So many states in one key are read and written as a whole, whichever of them a decision is about.
+ */
 const MOST_LIMITS = 4_000
-/** How often a call is sent by the name of the script before it sends the text itself: each time another node of a cluster may have learned it. */
+/**
+ * How often a call is sent by the name of the script before it sends the text itself: each time
+ * another node of a cluster may have learned it.
+ */
 const MOST_ATTEMPTS = 4
 
 export class RedisDriver implements StoreDriver {
@@ -86,7 +92,10 @@ export class RedisDriver implements StoreDriver {
     }
   }
 
-  /** A server that stands still looks the same from here: that the client should not wait for ever is true of both. */
+  /**
+   * A server that stands still looks the same from here: that the client should not wait for ever
+   * is true of both.
+   */
   #warnOfSilence(): void {
     const advice = this.#sender.advice?.()
     if (advice === undefined || this.#hasWarned) return
@@ -132,7 +141,10 @@ export class RedisDriver implements StoreDriver {
     return parts.map(({ key }) => this.#redisKey(scope.name, key))
   }
 
-  /** By the name of the script. The first calls wait until that is computed: the text is large, and there may be a call for each slot of a cluster. */
+  /**
+   * By the name of the script. The first calls wait until that is computed: the text is large, and
+   * there may be a call for each slot of a cluster.
+   */
   #run(call: ScriptCall, failures: unknown[]): Promise<Failures> {
     const { sha1, named } = script()
     if (sha1 !== undefined) return this.#runByName(sha1, call, failures, 1)
@@ -142,7 +154,10 @@ export class RedisDriver implements StoreDriver {
     })
   }
 
-  /** A server that does not know the script has not run it. One call sends the text then, and those that failed with it try again by the name. */
+  /**
+   * A server that does not know the script has not run it. One call sends the text then, and those
+   * that failed with it try again by the name.
+   */
   #runByName(sha1: string, call: ScriptCall, failures: unknown[], attempt: number): Promise<Failures> {
     const textsBefore = this.#texts
     return this.#send(['EVALSHA', sha1], call).then(
@@ -190,7 +205,10 @@ export class RedisDriver implements StoreDriver {
     return failures
   }
 
-  /** A step on several servers of a cluster that was not known to be one. From now on `groupOf` tells. */
+  /**
+   * A step on several servers of a cluster that was not known to be one. From now on `groupOf`
+   * tells.
+   */
   async #decideBySlot(step: Step, place: number, failures: unknown[]): Promise<void> {
     const { parts } = step
     try {
@@ -215,7 +233,10 @@ export class RedisDriver implements StoreDriver {
   }
 }
 
-/** A call has one time (only tests give one), and a server that is full refuses its first write or none; to delete is a write that it allows. */
+/**
+ * A call has one time (only tests give one), and a server that is full refuses its first write or
+ * none; to delete is a write that it allows.
+ */
 function mayFollow(before: Step, step: Step): boolean {
   return before.nowUs === step.nowUs && (before.op !== 'forget' || step.op === 'forget')
 }

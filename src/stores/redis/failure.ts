@@ -1,7 +1,9 @@
 /** Errors of the server and of the client, with advice. */
 import { SluiceError } from '../../errors.ts'
 
-/** Clients put words of their own before those of the server, and some put theirs in place of its. */
+/**
+ * Clients put words of their own before those of the server, and some put theirs in place of its.
+ */
 const BEFORE = String.raw`^(?:\w*Error: |An error was signalled by the server: - )?`
 
 function saying(words: string): RegExp {
@@ -12,7 +14,10 @@ function saying(words: string): RegExp {
 const NOT_RUN = saying(String.raw`NOSCRIPT|NOPERM\b.*\bevalsha\b`)
 const FORBIDDEN = saying('NOPERM|PermissionDenied')
 const CROSS_SLOT = saying('CROSSSLOT')
-/** A slot is on its way to another node. One client asks a few times itself, and says what it was told last. */
+/**
+ * A slot is on its way to another node. One client asks a few times itself, and says what it was
+ * told last.
+ */
 const TRY_AGAIN = saying(String.raw`TRYAGAIN|Too many Cluster redirections\. Last error: .*(?:MOVED|ASK|TRYAGAIN)`)
 const NO_LUA = /unknown command.*\beval/i
 
@@ -30,7 +35,10 @@ export function isCrossSlot(error: unknown): boolean {
   return CROSS_SLOT.test(messageOf(error))
 }
 
-/** Some of the keys have moved to another node already, others not: nothing ran. A key by itself would be found. */
+/**
+ * Some of the keys have moved to another node already, others not: nothing ran. A key by itself
+ * would be found.
+ */
 export function isTryAgain(error: unknown): boolean {
   return TRY_AGAIN.test(messageOf(error))
 }
@@ -65,7 +73,8 @@ const OUTAGES: readonly Advice[] = [
     /^(?:The client|Connection) is closed/,
     'the client is not connected: call its connect() first, and close it only when nothing is limited by it any more',
   ],
-  // A client that is not signed in may not even send as many arguments as decisions have, or as long a script.
+  // A client that is not signed in may not even send as many arguments as decisions have, or as
+  // long a script.
   [
     saying('NOAUTH|WRONGPASS|AuthenticationFailed|.*unauthenticated (?:multi)?bulk'),
     'the server wants a name and a password: give them to the client',

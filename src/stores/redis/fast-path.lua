@@ -1,10 +1,13 @@
--- Decisions by one limit whose states have four words at most, on keys that hold nothing or one state under the same numbers; general-path.lua decides all others. This stands in a
--- script once for each such algorithm that it is for: FORMAT, RULE, TAKE, CHARGE and SETTLE are put in, and lines about WORDS stand once for each word, with its number in place
--- of N (word-tag.lua in place of TAG).
+-- Decisions by one limit whose states have four words at most, on keys that hold nothing or one
+-- state under the same numbers; general-path.lua decides all others. This stands in a script once
+-- for each such algorithm that it is for: FORMAT, RULE, TAKE, CHARGE and SETTLE are put in, and
+-- lines about WORDS stand once for each word, with its number in place of N (word-tag.lua in place
+-- of TAG).
 elseif format == --[[FORMAT]] then
   local labelSize, figures = #label, figuresOf(label)
   --[[RULE]]
-  -- Of the record that was read or written last: its head, with its size before it; how all of it is packed, how long it is, and its tags.
+  -- Of the record that was read or written last: its head, with its size before it; how all of it
+  -- is packed, how long it is, and its tags.
   local known, form, length, t1, t2, t3, t4 = false, '', -1, 0, 0, 0, 0
   repeat
     local last, cost, ofUs, drainedUs = #keys, 0, -1, 0
@@ -86,7 +89,8 @@ elseif format == --[[FORMAT]] then
           end
           if isUsual then
             local record = pack(form, untilUs, known, s1, s2, s3, s4 or 0)
-            -- As long as a state is idle at the same time, its key keeps the time to live that it has.
+            -- As long as a state is idle at the same time, its key keeps the time to live that it
+            -- has.
             local done = isHeld and untilUs == idleAtUs and try('SET', name, record, 'XX', 'KEEPTTL')
             if not done then
               -- As text: Redis takes longer to write down a number of Lua.
@@ -101,7 +105,8 @@ elseif format == --[[FORMAT]] then
             failed = done and done.err and done
           end
         elseif not raw or try('PTTL', name) == -1 then
-          -- Whether there is nothing is not sure. A key that lost its time to live would stay for ever.
+          -- Whether there is nothing is not sure. A key that lost its time to live would stay for
+          -- ever.
           isUsual = false
         end
         if failed then

@@ -1,7 +1,8 @@
--- Any decisions: by several limits, on states under other numbers, by other verbs; and what failed. This is the body of a function, which is called when it is needed.
+-- Any decisions: by several limits, on states under other numbers, by other verbs; and what failed.
+-- This is the body of a function, which is called when it is needed.
 --
--- Every decision goes one way: find the states, decide, write (`decideEach`). What decides is generated from decide.ts: a take by several limits (`takeAll`), and everything
--- (`decide`).
+-- Every decision goes one way: find the states, decide, write (`decideEach`). What decides is
+-- generated from decide.ts: a take by several limits (`takeAll`), and everything (`decide`).
 
 -- The verbs of short runs.
 local OPS = { t = 'take', c = 'charge', s = 'settle', g = 'give', r = 'renew' }
@@ -12,7 +13,8 @@ local function phasesOf(format, figures)
 end
 --[[TAKE ALL]]
 
--- Makes what decides anything, with the rules that it needs: takes on states under the same numbers do not.
+-- Makes what decides anything, with the rules that it needs: takes on states under the same numbers
+-- do not.
 local library
 function library()
   --[[LIBRARY]]
@@ -23,8 +25,8 @@ function library()
   return made
 end
 
--- For each key of a decision: its name, what it holds, where in that the records are that the decision has no part in and until when those
--- are in use, and what it shall hold and until when.
+-- For each key of a decision: its name, what it holds, where in that the records are that the
+-- decision has no part in and until when those are in use, and what it shall hold and until when.
 local places = { nil }
 local function newPlace()
   return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }
@@ -49,7 +51,8 @@ local function numbersOf(shape, cell)
   return numbers
 end
 
--- The cell of a run that records with a shape are about, or false. It is noted in the shape, with the numbers that they are written by.
+-- The cell of a run that records with a shape are about, or false. It is noted in the shape, with
+-- the numbers that they are written by.
 local function cellOf(run, shape, head)
   local cell = run.byName[sub(head, 3, 2 + byte(head, 2))] or false
   shape[CELL], shape[OWN] = cell, cell and numbersOf(shape, cell)
@@ -87,7 +90,8 @@ local function decideRun(run)
   library().decide(run.op, run.cells, nowUs, run.aheadUs, run.ofUs, true)
 end
 
--- Redis rolls nothing back, so where several keys are written the rights to all of them are checked first. Redis 6.2 cannot tell.
+-- Redis rolls nothing back, so where several keys are written the rights to all of them are checked
+-- first. Redis 6.2 cannot tell.
 local function checkRights(count)
   for place = 1, redis.acl_check_cmd and count or 0 do
     local held = places[place]
@@ -121,7 +125,8 @@ local function say(verdict, isReservation, isGiven)
   size = count
 end
 
--- Finds the states of a run's cells in a key. Tells whether all that it found are written by the numbers of their cells.
+-- Finds the states of a run's cells in a key. Tells whether all that it found are written by the
+-- numbers of their cells.
 local function find(run, place, k)
   local key, held, isOwn, raw, last = keys[k], places[place], true, nil, nil
   held.key, held.others, held.untilUs, held.pieces, reading = key, 0, 0, false, k
@@ -195,7 +200,8 @@ local function find(run, place, k)
   return isOwn
 end
 
--- Works out what a key shall hold if the decision changed it: the records of the cells first, in their order.
+-- Works out what a key shall hold if the decision changed it: the records of the cells first, in
+-- their order.
 local function prepare(cells, place, texts)
   local held, count, isChanged = places[place], 0, false
   local untilUs, raw = held.untilUs, held.raw
@@ -315,7 +321,8 @@ local function forgetEach(run, first, last)
   end
 end
 
--- One limit's share in the decisions of a run: a cell of decide.ts, and `numbers`: what is known of the states that are written by its rule.
+-- One limit's share in the decisions of a run: a cell of decide.ts, and `numbers`: what is known of
+-- the states that are written by its rule.
 local function addCell(run, label, place, cost)
   local cells = run.cells
   local agree, finish, words, freshWords, neededWords = phasesOf(byte(label), figuresOf(label))
@@ -424,7 +431,8 @@ function paths.one(verb, label, k, cost, ofUs, drainedUs, answered, tokens)
   return size
 end
 
--- Notes the text of an error in place of an answer. What the script itself stumbles over is a state that none of ours wrote.
+-- Notes the text of an error in place of an answer. What the script itself stumbles over is a state
+-- that none of ours wrote.
 function paths.note(failure, key, answered)
   local isTable = type(failure) == 'table'
   reply[answered + 1] = isTable and failure.said

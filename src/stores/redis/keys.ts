@@ -1,4 +1,7 @@
-/** Where a state stands in Redis: keys that people can read, that nobody else's can be taken for, and that land where they should. */
+/**
+ * Where a state stands in Redis: keys that people can read, that nobody else's can be taken for,
+ * and that land where they should.
+ */
 import { SluiceError, shown } from '../../errors.ts'
 
 export interface KeyScheme {
@@ -12,9 +15,10 @@ const MAX_TAG_LENGTH = 1024
 const SLOTS = 16_384
 
 /**
- * `sluice:api:{user:42}`, or with a tag of its own `sluice:api:{tenant:9}:user:42`. What stands in the braces places a key in a cluster. The
- * names of limiters have no colon and the key's braces are escaped, so a key can be read back in one way only. All limits of a limiter have
- * their states for a key in one place: see codec.ts.
+ * `sluice:api:{user:42}`, or with a tag of its own `sluice:api:{tenant:9}:user:42`. What stands in
+ * the braces places a key in a cluster. The names of limiters have no colon and the key's braces
+ * are escaped, so a key can be read back in one way only. All limits of a limiter have their states
+ * for a key in one place: see codec.ts.
  */
 export function redisKey(scheme: KeyScheme, limiter: string, key: string): string {
   return keyBehind(keyHead(scheme, limiter), scheme, key)

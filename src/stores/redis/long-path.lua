@@ -1,10 +1,12 @@
--- Decisions by one limit whose states are long, on keys that hold nothing or one state under the same numbers; general-path.lua decides all others. What decides is generated from
--- decide.ts, a function for each verb.
+-- Decisions by one limit whose states are long, on keys that hold nothing or one state under the
+-- same numbers; general-path.lua decides all others. What decides is generated from decide.ts, a
+-- function for each verb.
 
 -- A small state of permits, with its head, nearly always has fewer bytes.
 local SMALL_BYTES = 192
 
--- Deletes a key whose one state is idle by now, instead of writing that. Where the server is full, or does not allow it, nothing is done: what comes behind the first write of a script is never
+-- Deletes a key whose one state is idle by now, instead of writing that. Where the server is full,
+-- or does not allow it, nothing is done: what comes behind the first write of a script is never
 -- refused, so that is one which a full server refuses.
 local function isDropped(key)
   if leastTtlMs > 1 or not hasWritten and type(try('SETRANGE', key, '0', '')) == 'table' or type(try('DEL', key)) == 'table' then
@@ -14,11 +16,13 @@ local function isDropped(key)
   return true
 end
 
--- Decisions by one limit whose states are long: their words are in a table. To settle, give back and renew, what each is about stands in ARGV from a place on.
+-- Decisions by one limit whose states are long: their words are in a table. To settle, give back
+-- and renew, what each is about stands in ARGV from a place on.
 local function longEach(run, first, last)
   local label, cost, ofUs, decide, words, neededWords, small = run.label, run.cost, -1, run.decide, run.words, run.neededWords, run.small
   local large, ownAt, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.ownAt, run.verb == 'g', run.verb == 'r', nil
-  -- A large state goes on reading from what it was found in, also one that is used again. Of permits that are given back or renewed, nearly all states are small.
+  -- A large state goes on reading from what it was found in, also one that is used again. Of
+  -- permits that are given back or renewed, nearly all states are small.
   local held, bytes = run.held, (isReleased or isRenewal) and SMALL_BYTES
   for k = first, last do
     local key, s, raw, total, idleAtUs = keys[k], small, nil, nil, 0
@@ -90,7 +94,8 @@ local function longEach(run, first, last)
           run.freshText, run.freshUntilUs = text, untilUs
         end
       elseif not raw or try('PTTL', key) == -1 then
-        -- Whether there is nothing is not sure. A key that lost its time to live would stay for ever.
+        -- Whether there is nothing is not sure. A key that lost its time to live would stay for
+        -- ever.
         isUsual = false
       end
       if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
@@ -158,7 +163,8 @@ local function newLongRun(verb, label)
   return run
 end
 
--- Decisions by one limit whose states are long. Answers where the next key and the next run are, and how much is answered.
+-- Decisions by one limit whose states are long. Answers where the next key and the next run are,
+-- and how much is answered.
 local function longRun(verb, label, key, at, answered)
   local run, isPlain, count = longRuns[verb .. label] or newLongRun(verb, label), #ARGV < 4, #keys
   if not isPlain then

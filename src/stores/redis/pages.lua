@@ -1,11 +1,14 @@
--- Large states are not read as a whole: a decision reads the words that it asks for, page by page, and writes those that it changed in place. So
--- what it costs does not depend on how large the state is.
+-- Large states are not read as a whole: a decision reads the words that it asks for, page by page,
+-- and writes those that it changed in place. So what it costs does not depend on how large the
+-- state is.
 
--- So many bytes of a key are read at once, and so many words from then on. Few, because reading them takes time.
+-- So many bytes of a key are read at once, and so many words from then on. Few, because reading
+-- them takes time.
 local FIRST_BYTES, PAGE = 128, 16
 -- Words that are so near to each other are written as one piece.
 local NEAR, MOST_OF_PIECE = 8, 2000
--- A key that is written in place lives so long at least: PEXPIRE deletes one at once whose last millisecond passes meanwhile, and SETRANGE would make another.
+-- A key that is written in place lives so long at least: PEXPIRE deletes one at once whose last
+-- millisecond passes meanwhile, and SETRANGE would make another.
 local LEAST_IN_PLACE_US = 1000000
 
 -- A reply, unless it is an error.
@@ -29,7 +32,8 @@ local function rangeOf(key, from, to)
   return checked(try('GETRANGE', key, placeText(from), placeText(to)))
 end
 
--- Reads a key as far as it is read at once, or so many bytes. `raw` is false for a key that is not there.
+-- Reads a key as far as it is read at once, or so many bytes. `raw` is false for a key that is not
+-- there.
 local function open(held, key, bytes)
   local raw = try('GETRANGE', key, '0', bytes and placeText(bytes) or '127')
   if type(raw) == 'table' or raw == '' then
@@ -82,8 +86,9 @@ local LARGE = {
   end,
 }
 
--- A large state of which nothing but the first words is read. `at`: where its words begin. `touched`: the words that were read or written since, each
--- with what was read. `s`: the one that was there before, in the same key or another, if that is needed no more.
+-- A large state of which nothing but the first words is read. `at`: where its words begin.
+-- `touched`: the words that were read or written since, each with what was read. `s`: the one that
+-- was there before, in the same key or another, if that is needed no more.
 local function largeState(held, shape, head, at, s)
   local words, text, from = shape[WORDS], held.raw, at
   if words <= MOST_TAGGED then
@@ -113,8 +118,9 @@ local function largeState(held, shape, head, at, s)
   return s
 end
 
--- The words that changed behind the first ones, in pieces, added to so many: the place of each in the state, and its bytes. Words beyond the last one
--- are left out. Answers how many there are then.
+-- The words that changed behind the first ones, in pieces, added to so many: the place of each in
+-- the state, and its bytes. Words beyond the last one are left out. Answers how many there are
+-- then.
 local function addChanges(pieces, size, s, last)
   local touched, changed, count = s.touched, nil, s.count
   -- Mostly two words were written that had not been read, beside each other.
@@ -148,9 +154,11 @@ local function addChanges(pieces, size, s, last)
   return size
 end
 
--- Makes the function for the record of a state that has so many words from now on: few decisions need it.
+-- Makes the function for the record of a state that has so many words from now on: few decisions
+-- need it.
 local function newRecords()
-  -- The whole record of a large state of which only a part was read, if it has so many words from now on.
+  -- The whole record of a large state of which only a part was read, if it has so many words from
+  -- now on.
   local function changedRecordOf(label, s, words, idleAtUs)
     local kept, changes = math.min(words, s.words), {}
     local next, rest, zeros = HEAD_WORDS + 1, bytesOf(s.held, s.at, s.at + kept * 8 - 1), string.rep('\0', 8)
@@ -220,7 +228,8 @@ local function recordFor(cell, words, idleAtUs)
   return known(cell, words, idleAtUs)
 end
 
--- Adds to the pieces of a key those of a large state whose record begins at a place, and keeps its size.
+-- Adds to the pieces of a key those of a large state whose record begins at a place, and keeps its
+-- size.
 local function addLarge(pieces, size, s, from, idleAtUs)
   local last = addChanges(pieces, size, s, s.words)
   for k = size + 1, last, 2 do
@@ -230,7 +239,8 @@ local function addLarge(pieces, size, s, from, idleAtUs)
   return last + 2
 end
 
--- What has to be written into a key, if no record changes its size: the place of each piece and its bytes, and in `size` how many that is. Nil if one does.
+-- What has to be written into a key, if no record changes its size: the place of each piece and its
+-- bytes, and in `size` how many that is. Nil if one does.
 local function piecesInPlace(cells, place)
   local pieces = { size = 0 }
   for k = 0, cells.length - 1 do
@@ -254,10 +264,13 @@ local function piecesInPlace(cells, place)
   return pieces
 end
 
--- Writes pieces into a key, each at its place. `keptUs`: until when it was in use, if it holds one state. The key lives longer before it holds more: where one of the commands is refused, nothing is lost.
+-- Writes pieces into a key, each at its place. `keptUs`: until when it was in use, if it holds one
+-- state. The key lives longer before it holds more: where one of the commands is refused, nothing
+-- is lost.
 local function writeInPlace(key, pieces, size, untilUs, keptUs)
   if not hasWritten then
-    -- Changes nothing, but is refused where the server is full. What comes behind the first write of a script is not.
+    -- Changes nothing, but is refused where the server is full. What comes behind the first write
+    -- of a script is not.
     checked(try('SETRANGE', key, '0', ''))
     hasWritten = true
   end
@@ -269,7 +282,8 @@ local function writeInPlace(key, pieces, size, untilUs, keptUs)
   end
 end
 
--- Writes the state of a cell that has its key for itself and was found by its numbers, if it was found: in place, where its size stays.
+-- Writes the state of a cell that has its key for itself and was found by its numbers, if it was
+-- found: in place, where its size stays.
 local ownPieces = {}
 local function store(key, cell, untilUs, keptUs)
   local s, words = cell.s, wordsToWrite(cell)

@@ -9,7 +9,10 @@ import type { KeyScheme } from './keys.ts'
 export interface RedisStoreOptions extends AsyncStoreOptions {
   /** The beginning of every key. Default `'sluice'`. */
   readonly prefix?: string
-  /** Keys for which this gives equal strings are kept together in a cluster, and decided as one. Default: each key for itself. */
+  /**
+   * Keys for which this gives equal strings are kept together in a cluster, and decided as one.
+   * Default: each key for itself.
+   */
   readonly hashTag?: (key: string) => string
 }
 

@@ -1,31 +1,40 @@
--- Reads the states, has them decided, and writes what changed, with a time to live each. Many decisions may come in one call: each is made as
--- if it had come alone, in the order in which they stand.
+-- Reads the states, has them decided, and writes what changed, with a time to live each. Many
+-- decisions may come in one call: each is made as if it had come alone, in the order in which they
+-- stand.
 --
--- KEYS: the keys of the decisions, decision after decision. One key holds the states of all limits that a limiter has for it.
--- ARGV: nowUs ('' for the server's time), 1 if a state may be large and 0 otherwise, then runs of decisions, each either
+-- KEYS: the keys of the decisions, decision after decision. One key holds the states of all limits
+-- that a limiter has for it.
+-- ARGV: nowUs ('' for the server's time), 1 if a state may be large and 0 otherwise, then runs of
+-- decisions, each either
 --       a short one: t (take), c (charge), s (settle), or of what is released g (give) or r (renew), how many decisions, each by one limit, which is the same for all, on a key of its
 --       own, its label (see codec.ts); then the cost, which is the same for all, or to settle, give and renew for each its cost, ofUs, and when the charge would have drained ('0' where that is not
 --       asked for) or the tokens to renew;
 --       or any other: the verb (`op aheadUs ofUs`, -1 for none), how many decisions, how many parts and how many keys each has, then for each part:
 --       its label, which of the keys it has, its cost, and to `give`, `settle`, `renew` and `line` the ticket's numbers and the ticket's words ('' for none).
 --       A plain call has nothing but a label and a cost, and c if it charges: each key is a decision, on the server's time.
--- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was allowed and may be acted on at once; else
--- -1 allowed, -2 limited or -3 impossible, then remaining, retryUs, resetUs, delayUs; where it was entered later than nowUs, -4 and by how much before all that.
--- Behind that stand in a reservation, which is always told in full, the ticket's words, and to `give`, `settle`, `renew` and `line` what decide.ts says was given. For `forget` one 0.
--- In place of all that stands the text of an error for a decision that could not be made.
+-- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was
+-- allowed and may be acted on at once; else -1 allowed, -2 limited or -3 impossible, then
+-- remaining, retryUs, resetUs, delayUs; where it was entered later than nowUs, -4 and by how much
+-- before all that. Behind that stand in a reservation, which is always told in full, the ticket's
+-- words, and to `give`, `settle`, `renew` and `line` what decide.ts says was given. For `forget`
+-- one 0. In place of all that stands the text of an error for a decision that could not be made.
 --
--- Redis makes every function and every table of a script anew at each call, and a function the more expensively the more variables around it it uses. So
--- what nearly every call needs stands here, outside of functions: decisions by one limit whose states are short (fast-path.lua, once for each such algorithm), on
--- keys that hold nothing or one state under the same numbers. Everything else (slow-path.lua) is in one function, which uses none of these variables, and makes what it needs when it
--- is called: for decisions by one limit whose states are long (long-path.lua), or for any (general-path.lua). What decides is generated from decide.ts: for the former, blocks in which
--- all is put in place; for the latter see there.
+-- Redis makes every function and every table of a script anew at each call, and a function the more
+-- expensively the more variables around it it uses. So what nearly every call needs stands here,
+-- outside of functions: decisions by one limit whose states are short (fast-path.lua, once for each
+-- such algorithm), on keys that hold nothing or one state under the same numbers. Everything else
+-- (slow-path.lua) is in one function, which uses none of these variables, and makes what it needs
+-- when it is called: for decisions by one limit whose states are long (long-path.lua), or for any
+-- (general-path.lua). What decides is generated from decide.ts: for the former, blocks in which all
+-- is put in place; for the latter see there.
 
 local try, keys, argv, pack, unpackBytes, asText = redis.pcall, KEYS, ARGV, struct.pack, struct.unpack, string.format
 -- Numbers below this are written down as text by `%d`, on every server.
 local MOST_AS_TEXT = 2147483648
 local ENTERED_LATER, ALLOWED, LIMITED, IMPOSSIBLE = -4, -1, -2, -3
 
--- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from when its time to live is set.
+-- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from
+-- when its time to live is set.
 local isPlain = #argv < 4
 local nowUs, leastTtlMs = not isPlain and tonumber(argv[1]), 86400000
 if not nowUs then
@@ -47,8 +56,9 @@ local function sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetU
   return size + 5
 end
 
--- What the keys hold by their place, false for nothing, as far as that was read (MGET finds nothing in a key of another type either), and what this call
--- has found out or written since, by their name. Where states may be large, keys are not read as a whole, but each when it is decided on.
+-- What the keys hold by their place, false for nothing, as far as that was read (MGET finds nothing
+-- in a key of another type either), and what this call has found out or written since, by their
+-- name. Where states may be large, keys are not read as a whole, but each when it is decided on.
 local values, heldBy, isLarge = { nil }, { one = nil }, not isPlain and argv[2] == '1'
 for first = 1, #keys > 1 and not isLarge and #keys or 0, MOST_AT_ONCE do
   local last = first + MOST_AT_ONCE - 1
@@ -63,8 +73,9 @@ for first = 1, #keys > 1 and not isLarge and #keys or 0, MOST_AT_ONCE do
   end
 end
 
--- Makes what few calls need: the general path, or the long path. What a function uses of the variables around it is looked for when it is made, unless it belongs to a function
--- further out: hence the function in it.
+-- Makes what few calls need: the general path, or the long path. What a function uses of the
+-- variables around it is looked for when it is made, unless it belongs to a function further out:
+-- hence the function in it.
 local function newSlowPath(newSlowPath, isGeneral, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
   local function newPath()
     --[[SLOW PATH]]
@@ -87,7 +98,8 @@ while key <= #keys do
   end
 end
 
--- Where nothing could be decided for one reason, the client should see the error as one: some act on what it says. No answer begins with a text.
+-- Where nothing could be decided for one reason, the client should see the error as one: some act
+-- on what it says. No answer begins with a text.
 local failure = reply[2]
 if type(failure) == 'string' then
   local alike = 2

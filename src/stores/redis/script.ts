@@ -1,8 +1,10 @@
 /**
- * The script that Redis runs, of whole texts: what is decided by one limit, the algorithms with what they need, the decision, the codec, and run.lua, which reads and writes.
+ * The script that Redis runs, of whole texts: what is decided by one limit, the algorithms with
+ * what they need, the decision, the codec, and run.lua, which reads and writes.
  *
- * Redis makes every function of a script anew for each call. So the texts of an algorithm stand where nothing is made of them unless a call needs that algorithm: in branches. Then one
- * script is enough for all calls, and one is all that a server holds of a version of Sluice.
+ * Redis makes every function of a script anew for each call. So the texts of an algorithm stand
+ * where nothing is made of them unless a call needs that algorithm: in branches. Then one script is
+ * enough for all calls, and one is all that a server holds of a version of Sluice.
  */
 import { MAX_WORDS } from '../../algorithms/codec.ts'
 import { FORMATS, KNOWN_FORMATS } from '../../algorithms/formats.ts'
@@ -15,7 +17,10 @@ type Verb = 'take' | 'charge' | 'settle'
 type Blocks = { readonly words: number; readonly rule: string } & Readonly<Record<Verb, string>>
 
 const MODULES: Readonly<Record<string, { readonly needs: readonly string[]; readonly text: string }>> = lua.LUA_MODULES
-/** What is decided by one limit: of algorithms whose states are short, by blocks of fast-path.lua; of the others, by functions. */
+/**
+ * What is decided by one limit: of algorithms whose states are short, by blocks of fast-path.lua;
+ * of the others, by functions.
+ */
 const SHORT: Readonly<Record<string, Blocks>> = lua.LUA_SHORT
 const LONG: Readonly<Record<string, Readonly<Record<Verb, string>> & { readonly give?: string; readonly renew?: string }>> = lua.LUA_LONG
 const PHASES: Readonly<Record<string, string>> = lua.LUA_PHASES
@@ -28,8 +33,8 @@ local KNOWN_FORMATS = '${KNOWN_FORMATS}'
 local MAX_FIGURE, MAX_PERMITS, MAX_FILL_US, MAX_WORDS = ${[MAX_PERIOD_US, MAX_PERMITS, MAX_FILL_US, MAX_WORDS].join(', ')}`
 
 /**
- * Puts the numbers in their places that a text names in capitals, and leaves its comments out. A function pays for each variable that it uses
- * of those around it, whenever it is made.
+ * Puts the numbers in their places that a text names in capitals, and leaves its comments out. A
+ * function pays for each variable that it uses of those around it, whenever it is made.
  */
 function withConstants(text: string): string {
   const values = new Map<string, string>()
@@ -52,7 +57,9 @@ function textsOf(wanted: readonly string[]): string {
   return names.map((name) => MODULES[name]?.text).join('\n')
 }
 
-/** A text in which the lines about a word stand once for each word, with its number in place of N. */
+/**
+ * A text in which the lines about a word stand once for each word, with its number in place of N.
+ */
 function ofEachWord(text: string, words: number): string {
   const tagged = text.replace(/ *--\[\[TAG\]\]\n/g, () => lua.wordTag)
   return tagged.replace(/--\[\[WORDS\]\]\n([\s\S]*?)--\[\[END\]\]\n/g, (_, lines: string) => {

@@ -1,15 +1,19 @@
--- What the fast path leaves: how keys are read and written, and then one of the two ways to decide, general-path.lua (`isGeneral`) or long-path.lua. This is the body of a function, which is
--- called for each of them when it is first needed, behind codec.lua.
+-- What the fast path leaves: how keys are read and written, and then one of the two ways to decide,
+-- general-path.lua (`isGeneral`) or long-path.lua. This is the body of a function, which is called
+-- for each of them when it is first needed, behind codec.lua.
 
 local try, keys, ARGV, type, byte, sub = redis.pcall, KEYS, ARGV, type, string.byte, string.sub
--- How many words one more charge may need beyond those of a rule, and the longest head of a record, with what stands before it.
+-- How many words one more charge may need beyond those of a rule, and the longest head of a record,
+-- with what stands before it.
 local MOST_GROWTH, MOST_HEAD = 16, 263
 
--- How much is answered; where the keys of the decision begin that is being made, and the key that is being read.
+-- How much is answered; where the keys of the decision begin that is being made, and the key that
+-- is being read.
 local size, current, reading = 0, 1, 1
 local hasWritten = false
 
--- Fails as Redis says; a key of another type is none of ours. (Redis 7 would make a string of an error that has an `err` when it is caught.)
+-- Fails as Redis says; a key of another type is none of ours. (Redis 7 would make a string of an
+-- error that has an `err` when it is caught.)
 local function failAs(reply)
   local isOther = string.find(reply.err, 'WRONGTYPE', 1, true)
   error(isOther and { what = reply.err } or { said = reply.err }, 0)
@@ -25,11 +29,13 @@ local function ttlOf(untilUs)
   return knownTtl
 end
 
--- Sets a key and its time to live. A key that holds one state, which is idle at the same time as before (`keptUs`), keeps the time to live that it has.
+-- Sets a key and its time to live. A key that holds one state, which is idle at the same time as
+-- before (`keptUs`), keeps the time to live that it has.
 local function write(key, value, untilUs, keptUs)
   local done = untilUs == keptUs and try('SET', key, value, 'XX', 'KEEPTTL')
   if not done then
-    -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses to write over a key of another type.
+    -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses
+    -- to write over a key of another type.
     done = try('SET', key, value, 'PX', ttlOf(untilUs), 'GET')
   end
   if done and done.err then

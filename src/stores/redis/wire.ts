@@ -1,4 +1,7 @@
-/** How decisions travel: many steps as the arguments of one script call, and its reply as their verdicts. See run.lua. */
+/**
+ * How decisions travel: many steps as the arguments of one script call, and its reply as their
+ * verdicts. See run.lua.
+ */
 import type { Rule } from '../../algorithms/algorithm.ts'
 import { labelOf, MOST_TAGGED } from '../../algorithms/codec.ts'
 import type { Outcome, Ticket, Verdict } from '../../algorithms/decide.ts'
@@ -51,8 +54,9 @@ interface Spread {
 }
 
 /**
- * Adds what the script is told of the steps, which have the same `nowUs`. Those in a row that differ only in their keys are written down once.
- * Where that is all there is, and they take or charge by one limit, the limit and the cost are enough.
+ * Adds what the script is told of the steps, which have the same `nowUs`. Those in a row that
+ * differ only in their keys are written down once. Where that is all there is, and they take or
+ * charge by one limit, the limit and the cost are enough.
  */
 export function addArguments(args: string[], call: ScriptCall): void {
   const { steps } = call
@@ -134,7 +138,10 @@ function isOfRun(verb: ShortVerb | undefined, a: Step, b: Step): boolean {
 
 type ShortVerb = 't' | 'c' | 's' | 'g' | 'r'
 
-/** What a step does by one limit, in the script's words. Undefined for anything that takes more words to say. */
+/**
+ * What a step does by one limit, in the script's words. Undefined for anything that takes more
+ * words to say.
+ */
 function shortVerb({ op, aheadUs, ofUs, parts }: Step): ShortVerb | undefined {
   const { cost, ticket, rule } = parts[0] as Part
   if (parts.length > 1 || aheadUs >= 0) return undefined
@@ -179,7 +186,10 @@ function isAlikeSpread(a: Spread | undefined, b: Spread | undefined): boolean {
   return a?.keys === b?.keys && (a === undefined || a.ofParts.every((key, k) => key === b?.ofParts[k]))
 }
 
-/** Reads a reply decision by decision. Clients may be told to give numbers as strings, and strings as bytes. */
+/**
+ * Reads a reply decision by decision. Clients may be told to give numbers as strings, and strings
+ * as bytes.
+ */
 export class Reply {
   readonly #values: readonly unknown[]
   readonly #atUs: number
@@ -191,7 +201,10 @@ export class Reply {
     this.#atUs = Number(values[0])
   }
 
-  /** Writes the verdicts of the next decision into its parts. Answers the text of its error, if it failed. */
+  /**
+   * Writes the verdicts of the next decision into its parts. Answers the text of its error, if it
+   * failed.
+   */
   read(step: Step): string | undefined {
     const first = this.#values[this.#next]
     if (isFailure(first)) {

@@ -1,8 +1,10 @@
 /**
- * One decision whose parts lie in several groups (`groupOf` of the driver), as keys on several servers of a cluster do, where no call reaches all of
- * them: ask all, take all, and give back exactly what was taken if one refuses meanwhile. In between a charge is seen that may be withdrawn: it
- * may refuse a call, it never admits one. If this process dies in between, the charge stays, and drains. If the caller was told meanwhile that
- * the store took too long, nothing is taken any more, and what was taken is given back.
+ * One decision whose parts lie in several groups (`groupOf` of the driver), as keys on several
+ * servers of a cluster do, where no call reaches all of them: ask all, take all, and give back
+ * exactly what was taken if one refuses meanwhile. In between a charge is seen that may be
+ * withdrawn: it may refuse a call, it never admits one. If this process dies in between, the charge
+ * stays, and drains. If the caller was told meanwhile that the store took too long, nothing is
+ * taken any more, and what was taken is given back.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import { chargesOf, giveBacks } from '../settlement.ts'
@@ -52,7 +54,8 @@ function giveBack(step: Step, verdicts: readonly Verdict[], run: RunStep): Promi
   const isNot = (_: unknown, k: number) => !isBooked(_, k)
   const booked = step.parts.map((part, k) => part.with({ ticket: verdicts[k]?.ticket })).filter(isBooked)
   const cancelled = booked.length === 0 ? [] : [{ op: 'give' as const, aheadUs: -1, ofUs: -1, parts: booked }]
-  // One that was entered later than the others, by a clock that had stepped back, is found by its own time only.
+  // One that was entered later than the others, by a clock that had stepped back, is found by its
+  // own time only.
   const given = giveBacks(step.parts.filter(isNot), chargesOf(step.parts, verdicts).filter(isNot))
   return Promise.all(
     [...cancelled, ...given].map(({ op, aheadUs, ofUs, parts }) => run(new Step(op, step.scope, parts, aheadUs, ofUs, step.nowUs))),

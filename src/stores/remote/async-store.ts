@@ -1,6 +1,7 @@
 /**
- * A store that answers later, made of a driver. It brings the parts that all such stores share: batches, the denial cache, timeouts,
- * circuit breakers and fallbacks. A limiter in memory carries none of them.
+ * A store that answers later, made of a driver. It brings the parts that all such stores share:
+ * batches, the denial cache, timeouts, circuit breakers and fallbacks. A limiter in memory carries
+ * none of them.
  */
 import { invalid, onlyKnown } from '../../algorithms/rate.ts'
 import type { StoreDriver } from '../store.ts'

@@ -1,6 +1,7 @@
 /**
- * The decisions of one turn of the event loop travel together: one call of the driver for many of them, and one for each group where it has groups.
- * Each is decided by itself and in the order of the calls; only the trip is shared. A decision that is alone does not wait for others.
+ * The decisions of one turn of the event loop travel together: one call of the driver for many of
+ * them, and one for each group where it has groups. Each is decided by itself and in the order of
+ * the calls; only the trip is shared. A decision that is alone does not wait for others.
  *
  * A decision is never sent twice: one that was not answered may have been charged.
  */
@@ -11,8 +12,8 @@ import type { Failures, Group, StoreDriver } from '../store.ts'
 import type { DenialCache, Sent } from './denials.ts'
 
 /**
- * What asks for a step: one of the two is called, once. An object, because two functions for every call that is under way take the garbage
- * collector several times as long.
+ * What asks for a step: one of the two is called, once. An object, because two functions for every
+ * call that is under way take the garbage collector several times as long.
  */
 export interface Asker {
   readonly step: Step
@@ -28,8 +29,8 @@ const HEAVY_WORDS = 80
 const MOST_WORDS = 240
 
 /**
- * The weight of a decision, as measured in Redis: 2 for each key that is read and written, 1 for each limit, 1 for every 80 numbers of its
- * state, of which `mostWords` count at most.
+ * The weight of a decision, as measured in Redis: 2 for each key that is read and written, 1 for
+ * each limit, 1 for every 80 numbers of its state, of which `mostWords` count at most.
  */
 export function weightOf({ parts }: Step, mostWords = MOST_WORDS): number {
   let weight = 0
@@ -46,7 +47,10 @@ export class Batches {
   readonly #driver: StoreDriver
   readonly #maxWeight: number
   readonly #denials: DenialCache | undefined
-  /** What leaves at the end of the turn, the groups of those that have one, each in its place, and what all weigh. */
+  /**
+   * What leaves at the end of the turn, the groups of those that have one, each in its place, and
+   * what all weigh.
+   */
   #turn: Asker[] | undefined = undefined
   #groups: Group[] = []
   #weight = 0
@@ -55,13 +59,19 @@ export class Batches {
   readonly #flushLater = () => {
     if (!this.#hasSent) this.#flush()
   }
-  /** A tick asked for by a promise's reaction comes when no reaction is left: all that is to run now has run, and nothing else has happened. */
+  /**
+   * A tick asked for by a promise's reaction comes when no reaction is left: all that is to run now
+   * has run, and nothing else has happened.
+   */
   readonly #atTheEndOfTheTurn = () => {
     if (process?.nextTick === undefined) this.#flushLater()
     else process.nextTick(this.#flushLater)
   }
 
-  /** `maxBatch`: how many decisions by one small limit fill a batch; 1: each leaves at once and by itself. `denials`: is told of all answers. */
+  /**
+   * `maxBatch`: how many decisions by one small limit fill a batch; 1: each leaves at once and by
+   * itself. `denials`: is told of all answers.
+   */
   constructor(driver: StoreDriver, maxBatch: number, denials?: DenialCache) {
     this.#driver = driver
     this.#maxWeight = maxBatch * PLAIN
@@ -91,8 +101,9 @@ export class Batches {
   }
 
   /**
-   * A batch that is full leaves at once, so that the store works while this process does. The rest of the turn waits until it is written: written in one
-   * piece with it, the rest would be answered in one piece with it, and store and process would take turns.
+   * A batch that is full leaves at once, so that the store works while this process does. The rest
+   * of the turn waits until it is written: written in one piece with it, the rest would be answered
+   * in one piece with it, and store and process would take turns.
    */
   #flushFull(): void {
     if (this.#hasSent) return
@@ -125,7 +136,8 @@ export class Batches {
     try {
       if (batches.length > 1) this.#driver.together?.(sendAll)
     } catch {
-      // No caller could catch the error, and `together` only saves writes: batches that were not sent are sent one by one.
+      // No caller could catch the error, and `together` only saves writes: batches that were not
+      // sent are sent one by one.
     }
     sendAll()
   }

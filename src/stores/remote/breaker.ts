@@ -1,6 +1,6 @@
 /**
- * A circuit breaker. It opens with a failure, and is open until a probe is answered: the first is sent after 100 ms, each next one after a pause
- * twice as long, up to a second.
+ * A circuit breaker. It opens with a failure, and is open until a probe is answered: the first is
+ * sent after 100 ms, each next one after a pause twice as long, up to a second.
  */
 import type { Clock } from '../../clock/clock.ts'
 import type { SluiceError } from '../../errors.ts'

@@ -1,12 +1,15 @@
 /**
- * Every question to a store is answered, or given up, in time. Only time in which the event loop runs counts: while a process stands still
- * (a long computation, a machine that sleeps) it neither writes questions nor reads answers, and the store cannot be blamed for that.
+ * Every question to a store is answered, or given up, in time. Only time in which the event loop
+ * runs counts: while a process stands still (a long computation, a machine that sleeps) it neither
+ * writes questions nor reads answers, and the store cannot be blamed for that.
  *
- * Running time is measured in slices, each with a timer. A timer that fires late says that the loop stood still for so long, and its
- * slice counts no longer than it should have taken. So a question is given up after its time and that of the standstills, and, where the
- * last slices were some of them, after one or two slices more: timers fire before answers are read.
+ * Running time is measured in slices, each with a timer. A timer that fires late says that the loop
+ * stood still for so long, and its slice counts no longer than it should have taken. So a question
+ * is given up after its time and that of the standstills, and, where the last slices were some of
+ * them, after one or two slices more: timers fire before answers are read.
  *
- * All questions have the same time, so they are due in the order in which they were asked: they are a list, and each is added at its end.
+ * All questions have the same time, so they are due in the order in which they were asked: they are
+ * a list, and each is added at its end.
  */
 import type { Clock, StopTimer } from '../../clock/clock.ts'
 import { SluiceError } from '../../errors.ts'
@@ -23,7 +26,10 @@ export class Deadlines {
   /** The questions under way, the oldest first. */
   #first: AnyQuestion | undefined = undefined
   #last: AnyQuestion | undefined = undefined
-  /** The running time when the present slice began, when that was by the clock, and how long the slice should take. */
+  /**
+   * The running time when the present slice began, when that was by the clock, and how long the
+   * slice should take.
+   */
   #ranUs = 0
   #sinceUs = 0
   #spanUs = 0
@@ -51,7 +57,10 @@ export class Deadlines {
     this.#last = question
   }
 
-  /** A clock that stepped back says nothing, and a slice that is late counts no longer than one that did not stand still. */
+  /**
+   * A clock that stepped back says nothing, and a slice that is late counts no longer than one that
+   * did not stand still.
+   */
   #sliceSoFarUs(nowUs: number): number {
     return Math.min(Math.max(0, nowUs - this.#sinceUs), this.#spanUs + STOOD_STILL_US)
   }
@@ -85,7 +94,10 @@ export class Deadlines {
     }
   }
 
-  /** Nothing is under way. The timer runs on for the next question, where no process stays alive for it: a timer for each would cost more than all else here. */
+  /**
+   * Nothing is under way. The timer runs on for the next question, where no process stays alive for
+   * it: a timer for each would cost more than all else here.
+   */
   #rest(): void {
     if (!this.#isClosed && this.#stopTimer?.keepAlive !== undefined) {
       this.#stopTimer.keepAlive(false)
@@ -134,7 +146,10 @@ export class Deadlines {
 /** A question about a step, whatever its answer is. */
 type AnyQuestion = Question<never>
 
-/** A question to a store. What it is asked for says what becomes of its answer, or its failure: one of the two is called, once and in time. */
+/**
+ * A question to a store. What it is asked for says what becomes of its answer, or its failure: one
+ * of the two is called, once and in time.
+ */
 export abstract class Question<T> {
   declare readonly step: Step
   /** When it was asked. */

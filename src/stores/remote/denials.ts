@@ -1,13 +1,16 @@
 /**
- * The denial cache: refusals that still hold. A caller that was refused and told to wait R would be refused again until then, so the store need not be
- * asked: a client that keeps knocking costs it nothing.
+ * The denial cache: refusals that still hold. A caller that was refused and told to wait R would be
+ * refused again until then, so the store need not be asked: a client that keeps knocking costs it
+ * nothing.
  *
- * The question left at s and the answer came at r; the store decided in between. So the call is refused here while now < s + R, which is never later
- * than the store would refuse it, and told to wait until r + R, which is never too early.
+ * The question left at s and the answer came at r; the store decided in between. So the call is
+ * refused here while now < s + R, which is never later than the store would refuse it, and told to
+ * wait until r + R, which is never too early.
  *
- * Only these end a refusal sooner: a refund, a reset, a cancellation, or a charge under other numbers, which may let the state drain at
- * another pace.
- * So everything that this process was granted about a key drops its refusal. Calls of other processes are not seen here: hence `maxUs`.
+ * Only these end a refusal sooner: a refund, a reset, a cancellation, or a charge under other
+ * numbers, which may let the state drain at another pace.
+ * So everything that this process was granted about a key drops its refusal. Calls of other
+ * processes are not seen here: hence `maxUs`.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import { systemClock } from '../../clock/clock.ts'
@@ -96,10 +99,16 @@ export class Denials {
   readonly #bounds: DenialBounds
   readonly #held = new Map<string, Denial>()
   #oldest = this.#held.keys()
-  /** For each place of a key (`placeOf`) how many batches had left at the last grant: what was under way then may hold no longer. */
+  /**
+   * For each place of a key (`placeOf`) how many batches had left at the last grant: what was under
+   * way then may hold no longer.
+   */
   readonly #lastGrant = new Float64Array(PLACES)
 
-  /** `batches`: how many have left. What those refused may have been given back to a limiter of this name that was closed. */
+  /**
+   * `batches`: how many have left. What those refused may have been given back to a limiter of this
+   * name that was closed.
+   */
   constructor(bounds: DenialBounds, batches = 0) {
     this.#bounds = bounds
     this.#lastGrant.fill(batches)
@@ -130,7 +139,8 @@ export class Denials {
   }
 
   refused(step: Step, verdicts: readonly Verdict[], sent: Sent, batches: number, receivedUs: number): void {
-    // Of several keys, some may have been charged for a moment: what was refused meanwhile holds no longer.
+    // Of several keys, some may have been charged for a moment: what was refused meanwhile holds no
+    // longer.
     if (!hasOneKey(step)) this.granted(step, batches)
     // A release may come at any moment.
     if (!isPlainTake(step) || anyUntilReleased(step.parts)) return
@@ -144,7 +154,10 @@ export class Denials {
     this.#held.set(key, { parts: step.parts, verdicts, receivedUs, untilUs })
   }
 
-  /** By one iterator that goes on where it was: a new one would walk over everything that was deleted. */
+  /**
+   * By one iterator that goes on where it was: a new one would walk over everything that was
+   * deleted.
+   */
   #oldestKey(): string {
     const { value, done } = this.#oldest.next()
     if (!done) return value
@@ -155,7 +168,10 @@ export class Denials {
 
 const PLACES = 512
 
-/** By the length and the last characters. That keys share a place only means that a refusal is not kept now and then. */
+/**
+ * By the length and the last characters. That keys share a place only means that a refusal is not
+ * kept now and then.
+ */
 function placeOf(key: string): number {
   const end = key.length
   let place = end
@@ -163,7 +179,10 @@ function placeOf(key: string): number {
   return place % PLACES
 }
 
-/** On one key, by the store's clock: a time of the caller's own is a test's, which wants to see the store's answer. */
+/**
+ * On one key, by the store's clock: a time of the caller's own is a test's, which wants to see the
+ * store's answer.
+ */
 function isPlainTake(step: Step): boolean {
   return step.op === 'take' && step.aheadUs < 0 && step.nowUs === undefined && hasOneKey(step)
 }
@@ -184,7 +203,10 @@ function longestWaitUs(verdicts: readonly Verdict[]): number {
   return verdicts.reduce((longestUs, { retryUs }) => Math.max(longestUs, retryUs), 0)
 }
 
-/** The same verdict some time later, if nothing happened. What has come back meanwhile is not counted. */
+/**
+ * The same verdict some time later, if nothing happened. What has come back meanwhile is not
+ * counted.
+ */
 function later(verdict: Verdict, us: number): Verdict {
   const retryUs = Math.max(0, verdict.retryUs - us)
   const atUs = verdict.atUs + us

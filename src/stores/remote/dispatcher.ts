@@ -1,4 +1,7 @@
-/** How a step comes to the driver: not at all if a refusal still holds (`known`), else in a batch, or in one for each of its groups. */
+/**
+ * How a step comes to the driver: not at all if a refusal still holds (`known`), else in a batch,
+ * or in one for each of its groups.
+ */
 import type { Verdict } from '../../algorithms/decide.ts'
 import { checkLeases, hasOneKey, type Part, type Scope, type Step } from '../step.ts'
 import type { Group, StoreDriver } from '../store.ts'

@@ -9,7 +9,10 @@ import { shareOf } from './share.ts'
 /** The policy of a limiter when its store fails. `throw`: the verb rejects with `STORE`. */
 export type FailurePolicy = 'throw' | 'allow' | 'deny' | 'local'
 
-/** Decides a step that takes, asks or gives back. `retryUs`: how long until the store is tried again. `sinceUs`: since when it is down. */
+/**
+ * Decides a step that takes, asks or gives back. `retryUs`: how long until the store is tried
+ * again. `sinceUs`: since when it is down.
+ */
 export type Fallback = (step: Step, nowUs: number, retryUs: number, sinceUs: number) => Verdict[]
 
 /** Undefined: nobody decides, and the failure is the answer. */
@@ -70,7 +73,10 @@ function denied(step: Step, nowUs: number, retryUs: number): Verdict[] {
   })
 }
 
-/** By the memory of this process, with a share of each limit. It outlives the outage: the next one begins where this one ended. */
+/**
+ * By the memory of this process, with a share of each limit. It outlives the outage: the next one
+ * begins where this one ended.
+ */
 function deciding(share: number): Fallback {
   const memory = new FallbackMemory()
   const shares = new WeakMap<Rule, Rule>()

@@ -1,12 +1,16 @@
 /**
- * A remote store behind a circuit breaker. No step takes longer than the time it is given, whatever the client is doing (deadlines.ts). The
- * first that fails, or is not answered in time, opens the breaker: from then on the failure policy decides at once, so that an outage costs
- * one wait and not one for each call. Meanwhile the store is probed, charging nothing, until it answers; then the breaker closes.
+ * A remote store behind a circuit breaker. No step takes longer than the time it is given, whatever
+ * the client is doing (deadlines.ts). The first that fails, or is not answered in time, opens the
+ * breaker: from then on the failure policy decides at once, so that an outage costs one wait and
+ * not one for each call. Meanwhile the store is probed, charging nothing, until it answers; then
+ * the breaker closes.
  *
- * A store whose parts fail one by one, as the nodes of a cluster do, names them (`shardOf`), and each has a breaker of its own: the policy
- * decides for the keys of a dead one, the store for all others.
+ * A store whose parts fail one by one, as the nodes of a cluster do, names them (`shardOf`), and
+ * each has a breaker of its own: the policy decides for the keys of a dead one, the store for all
+ * others.
  *
- * A step that was not answered may have been decided and charged all the same. It is never sent again.
+ * A step that was not answered may have been decided and charged all the same. It is never sent
+ * again.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { Clock } from '../../clock/clock.ts'
@@ -36,8 +40,9 @@ const PROBED_KEY = 'sluice-probe'
 /** Of a store that does not name its parts, and of keys whose part is not known. */
 const WHOLE = ''
 /**
- * Answers that no store was asked for come in microtasks, and a caller that lives on them alone would keep timers and sockets from being
- * served. So one of so many comes a turn of the event loop later.
+ * Answers that no store was asked for come in microtasks, and a caller that lives on them alone
+ * would keep timers and sockets from being served. So one of so many comes a turn of the event loop
+ * later.
  */
 const MOST_IN_A_ROW = 256
 
@@ -154,7 +159,10 @@ export class GuardedStore {
     this.#dispatcher.release(scope)
   }
 
-  /** A promise of what `read` makes of the verdicts, which are written into the parts: no other step has them. */
+  /**
+   * A promise of what `read` makes of the verdicts, which are written into the parts: no other step
+   * has them.
+   */
   ask<T>(step: Step, read: (verdicts: readonly Verdict[]) => T): Promise<T> {
     const known = this.#known(step)
     if (known !== undefined) return this.#atOnce(known, read)
@@ -176,7 +184,9 @@ export class GuardedStore {
     this.#deadlines.close()
   }
 
-  /** The answer, where no store has to be asked for it: a cost never fits, or a refusal still holds. */
+  /**
+   * The answer, where no store has to be asked for it: a cost never fits, or a refusal still holds.
+   */
   #known(step: Step): readonly Verdict[] | undefined {
     if (isImpossible(step)) return impossible(step, this.#watch.clock.nowUs())
     return this.#openFor(step) === undefined ? this.#dispatcher.known(step) : undefined
@@ -194,7 +204,10 @@ export class GuardedStore {
     }
   }
 
-  /** Finishes a call that needed no store: now, or after this turn of the event loop if there were many of them. */
+  /**
+   * Finishes a call that needed no store: now, or after this turn of the event loop if there were
+   * many of them.
+   */
   #inTurn(finish: () => void): void {
     this.#inARow += 1
     if (this.#inARow <= MOST_IN_A_ROW) {
@@ -244,7 +257,9 @@ export class GuardedStore {
     }
   }
 
-  /** Which of several parts failed is not known: those that are well say so to their first probe. */
+  /**
+   * Which of several parts failed is not known: those that are well say so to their first probe.
+   */
   #goDown(step: Step, error: SluiceError, sentUs: number): void {
     if (this.#isClosed) return
     const shards = new Map<string, Part[]>()
@@ -306,7 +321,10 @@ function asStoreError(error: unknown): SluiceError {
   return new SluiceError('STORE', `the store failed: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
 }
 
-/** No store needs to be asked about a cost that never fits. A clock of the caller's own is a test's, which wants to see the store's answer. */
+/**
+ * No store needs to be asked about a cost that never fits. A clock of the caller's own is a test's,
+ * which wants to see the store's answer.
+ */
 function isImpossible({ op, parts, nowUs }: Step): boolean {
   if (nowUs !== undefined || (op !== 'take' && op !== 'ask')) return false
   for (const { cost, rule } of parts) if (cost > rule.capacity) return true

@@ -4,24 +4,36 @@ import type { DenialBounds } from './denials.ts'
 
 export interface AsyncStoreOptions {
   /**
-   * How many decisions of one turn of the event loop travel in one call, where each is by one small limit: those by several limits, keys or large states
-   * count for more. 1 to 1,000, default 64; 1: each by itself.
+   * How many decisions of one turn of the event loop travel in one call, where each is by one small
+   * limit: those by several limits, keys or large states count for more. 1 to 1,000, default 64; 1:
+   * each by itself.
    */
   readonly maxBatch?: number
-  /** Refusals that are repeated without asking the store again, for as long as they hold. Default on; `false` turns it off. */
+  /**
+   * Refusals that are repeated without asking the store again, for as long as they hold. Default
+   * on; `false` turns it off.
+   */
   readonly denialCache?: DenialCacheOptions | false
 }
 
 export interface DenialCacheOptions {
-  /** How long a refusal is repeated at most, in milliseconds: within that a change made elsewhere is seen. Above 0, at most 60,000, default 1,000. */
+  /**
+   * How long a refusal is repeated at most, in milliseconds: within that a change made elsewhere is
+   * seen. Above 0, at most 60,000, default 1,000.
+   */
   readonly maxMs?: number
-  /** How many refusals each limiter holds, the oldest going first. 1 to 1,000,000, default 10,000. */
+  /**
+   * How many refusals each limiter holds, the oldest going first. 1 to 1,000,000, default 10,000.
+   */
   readonly maxKeys?: number
 }
 
 export const ASYNC_STORE_OPTIONS = ['maxBatch', 'denialCache'] as const
 
-/** So many decisions by one small limit take Redis about half a millisecond, in which it serves nobody else. */
+/**
+ * So many decisions by one small limit take Redis about half a millisecond, in which it serves
+ * nobody else.
+ */
 const DEFAULT_MAX_BATCH = 64
 const MOST_MAX_BATCH = 1_000
 

@@ -7,7 +7,8 @@ export function shareOf(rule: Rule, share: number): Rule {
   if (share === 1) return rule
   const [capacity, ...rest] = rule.figures as [number, ...number[]]
   const { algorithm } = rule
-  // What can be booked ahead has a pace: permits and the time they take. A window has none, its permits come back all together.
+  // What can be booked ahead has a pace: permits and the time they take. A window has none, its
+  // permits come back all together.
   const pace = algorithm.bookable ? slower(rest as [number, number], share) : rest
   return algorithm.ruleOf([atLeastOne(capacity * share), ...pace])
 }

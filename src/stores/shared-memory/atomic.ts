@@ -1,6 +1,7 @@
 /**
- * The atomic operations that the table is made of, on the 32-bit words of shared bytes. `Atomics` has all of them, but as calls into the engine, and
- * 64 bits only as BigInts, which are made on the heap. WebAssembly has them as single instructions on plain numbers. Both are the same
+ * The atomic operations that the table is made of, on the 32-bit words of shared bytes. `Atomics`
+ * has all of them, but as calls into the engine, and 64 bits only as BigInts, which are made on the
+ * heap. WebAssembly has them as single instructions on plain numbers. Both are the same
  * instructions of the processor in the end, so threads with and without WebAssembly can share.
  */
 import { type SharedBytes, wasm } from './bytes.ts'
@@ -12,9 +13,14 @@ export interface AtomicOperations {
   swap(index: number, expected: number, next: number): boolean
   /** The same for the two words at an even index and behind it. */
   swapPair(index: number, low: number, high: number, nextLow: number, nextHigh: number): boolean
-  /** Whether a word is still what it was, after everything that was read before: `fence` is a word that is written for that, and never read. */
+  /**
+   * Whether a word is still what it was, after everything that was read before: `fence` is a word
+   * that is written for that, and never read.
+   */
   isStill(index: number, value: number, fence: number): boolean
-  /** Writes a word behind everything that was written before: a thread that sees it sees that too. */
+  /**
+   * Writes a word behind everything that was written before: a thread that sees it sees that too.
+   */
   store(index: number, value: number): void
 }
 

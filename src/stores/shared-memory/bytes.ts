@@ -18,7 +18,10 @@ const MOST_PAGES = 65_536
 /** What 31 bits can count the 32-bit words of. */
 const MOST_BYTES = 2 ** 33 - PAGE_BYTES
 
-/** At least so many bytes that threads can share, all 0; as a memory of WebAssembly where there is one. */
+/**
+ * At least so many bytes that threads can share, all 0; as a memory of WebAssembly where there is
+ * one.
+ */
 export function sharedBytes(bytes: number): SharedBytes {
   if (typeof SharedArrayBuffer === 'undefined') {
     throw new SluiceError('UNSUPPORTED', 'this runtime has no SharedArrayBuffer (in browsers the page must be cross-origin isolated)')
@@ -34,8 +37,9 @@ export function sharedBytes(bytes: number): SharedBytes {
 }
 
 /**
- * Arrays of a thread's own that lie outside of the heap, because they are given a buffer: where they lie never changes, and the compiler takes that for
- * a constant too. Small ones lie in the heap otherwise, and are asked where and how long they are at each use.
+ * Arrays of a thread's own that lie outside of the heap, because they are given a buffer: where
+ * they lie never changes, and the compiler takes that for a constant too. Small ones lie in the
+ * heap otherwise, and are asked where and how long they are at each use.
  */
 export function fixedInts(count: number): Int32Array {
   return new Int32Array(new ArrayBuffer(count * Int32Array.BYTES_PER_ELEMENT))

@@ -1,10 +1,14 @@
 /**
- * Which limiters use the memory, so that threads that mean different things by one name are told so at once, and so that no limiter ever reads the
- * records of another. A list that only grows: [next entry, number, length, text..., width of each limit...], the newest first. An entry is written
- * privately and then becomes the first by one swap; a thread that loses the race looks at what has come in first.
+ * Which limiters use the memory, so that threads that mean different things by one name are told so
+ * at once, and so that no limiter ever reads the records of another. A list that only grows: [next
+ * entry, number, length, text..., width of each limit...], the newest first. An entry is written
+ * privately and then becomes the first by one swap; a thread that loses the race looks at what has
+ * come in first.
  *
- * A width is how many doubles the limit takes under the largest numbers it has been opened with, in any thread. Numbers change limit by limit, so one record
- * may hold every limit at its widest, and must have room for that. A limiter of which a limit becomes wider is entered again, under its number.
+ * A width is how many doubles the limit takes under the largest numbers it has been opened with, in
+ * any thread. Numbers change limit by limit, so one record may hold every limit at its widest, and
+ * must have room for that. A limiter of which a limit becomes wider is entered again, under its
+ * number.
  */
 import { SluiceError } from '../../errors.ts'
 import type { Scope } from '../store.ts'
@@ -17,7 +21,10 @@ const TEXT = 3
 /** As many as a record has bits for. */
 const MOST_SCOPES = 4_095
 
-/** The number of a limiter, entered if it is new. Refuses limits that are not those that another thread gave that name, or that do not fit. */
+/**
+ * The number of a limiter, entered if it is new. Refuses limits that are not those that another
+ * thread gave that name, or that do not fit.
+ */
 export function scopeNumber(memory: SharedMemory, scope: Scope): number {
   const { ints } = memory
   const text = textOf(scope)
@@ -35,7 +42,10 @@ export function scopeNumber(memory: SharedMemory, scope: Scope): number {
   }
 }
 
-/** One try at it: 0 if another thread was faster. `own`: where an entry was written that is not in the list. */
+/**
+ * One try at it: 0 if another thread was faster. `own`: where an entry was written that is not in
+ * the list.
+ */
 function entered(memory: SharedMemory, scope: Scope, text: string, widths: readonly number[], own: { entry: number }): number {
   const { ints } = memory
   const first = Atomics.load(ints, CATALOG_HEAD)
@@ -56,7 +66,10 @@ function entered(memory: SharedMemory, scope: Scope, text: string, widths: reado
   return number
 }
 
-/** A limiter that some thread has opened: its number, its name and the types of its limits, in their order. */
+/**
+ * A limiter that some thread has opened: its number, its name and the types of its limits, in their
+ * order.
+ */
 export interface CatalogEntry {
   readonly number: number
   readonly name: string

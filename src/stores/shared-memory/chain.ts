@@ -1,9 +1,11 @@
 /**
- * Chains of records, one behind each head. Records do not change while a head refers to them: to change, add or drop a key, the beginning of its chain up
- * to that key is written anew and the head is swapped, by the protocol in journal.ts.
+ * Chains of records, one behind each head. Records do not change while a head refers to them: to
+ * change, add or drop a key, the beginning of its chain up to that key is written anew and the head
+ * is swapped, by the protocol in journal.ts.
  *
- * A function that makes functions, not a class: while a thread has one shared store, the compiler takes what they close over for constants, and the
- * bytes for bytes at a known address. The path takes a quarter less than with the fields of an object.
+ * A function that makes functions, not a class: while a thread has one shared store, the compiler
+ * takes what they close over for constants, and the bytes for bytes at a known address. The path
+ * takes a quarter less than with the fields of an object.
  */
 import { fixedDoubles, fixedInts } from './bytes.ts'
 import { fingerprint } from './fingerprint.ts'
@@ -11,7 +13,8 @@ import type { Seen } from './journal.ts'
 import type { Journals } from './journals.ts'
 import * as layout from './layout.ts'
 
-// As constants of this module. An import is read anew at each use, with a check whether it is initialised: a tenth of a call.
+// As constants of this module. An import is read anew at each use, with a check whether it is
+// initialised: a tenth of a call.
 const { FINGERPRINT_HIGH, FINGERPRINT_LOW, IDLE_AT, NEXT, RECORD_HEADER_WORDS, SCOPE_AND_TAG, SPARES, TAG_BITS } = layout
 
 /** Answers of `find` besides a place in the chain. */
@@ -23,7 +26,9 @@ const [NOWHERE, OUTRUN] = [ABSENT, LOST]
 /** Longer ones are not worth looking for: the limiter refuses them. */
 export const LONGEST_KEY = 1024
 
-/** The limiter whose keys are looked for: its number, and the seed of the fingerprints of its keys. */
+/**
+ * The limiter whose keys are looked for: its number, and the seed of the fingerprints of its keys.
+ */
 export interface KeyScope {
   readonly scope: number
   readonly seedLow: number
@@ -33,18 +38,32 @@ export interface KeyScope {
 export interface Chain {
   /** The result of the last look at a chain. */
   readonly seen: Seen
-  /** When the key that is about to be put is idle. Set here, because an argument of this size would be made an object of. */
+  /**
+   * When the key that is about to be put is idle. Set here, because an argument of this size would
+   * be made an object of.
+   */
   readonly idleAtUs: Float64Array
-  /** Looks for a key and copies its words: its place in the chain, `ABSENT`, or `LOST` if another thread was faster. */
+  /**
+   * Looks for a key and copies its words: its place in the chain, `ABSENT`, or `LOST` if another
+   * thread was faster.
+   */
   find(key: string, keyScope: KeyScope, words: Float64Array): number
-  /** Looks at the whole chain behind a head. Whether that is what it was is not checked: ask `isAsSeen` before anything is noted of it. */
+  /**
+   * Looks at the whole chain behind a head. Whether that is what it was is not checked: ask
+   * `isAsSeen` before anything is noted of it.
+   */
   look(headAt: number): void
   isAsSeen(): boolean
-  /** Takes a record that was looked at for the key that is looked for, and copies its words. False if another thread was faster. */
+  /**
+   * Takes a record that was looked at for the key that is looked for, and copies its words. False
+   * if another thread was faster.
+   */
   pick(place: number, words: Float64Array): boolean
   /**
-   * Puts the key that was looked for in the place of a record that was seen: under a limiter's number, or 0 if it is to be forgotten. In the place `ABSENT`
-   * it comes before the others, and the journal that has room for it was claimed before. Set `idleAtUs` first. False if another thread was faster.
+   * Puts the key that was looked for in the place of a record that was seen: under a limiter's
+   * number, or 0 if it is to be forgotten. In the place `ABSENT` it comes before the others, and
+   * the journal that has room for it was claimed before. Set `idleAtUs` first. False if another
+   * thread was faster.
    */
   put(place: number, scope: number, words: Float64Array): boolean
   /** Takes a record that was seen out of its chain, and into the claimed journal. */
@@ -87,7 +106,8 @@ export function chainOf(memory: layout.SharedMemory, journals: Journals): Chain 
       if (ints[at] === low && ints[at + FINGERPRINT_HIGH] === high && scopeAndTag >>> TAG_BITS === scope) {
         place = length - 1
         const from = (at >> 1) + RECORD_HEADER_WORDS
-        // No limit has less than five words, figures included. A loop for those would take longer than they do.
+        // No limit has less than five words, figures included. A loop for those would take longer
+        // than they do.
         words[0] = doubles[from] as number
         words[1] = doubles[from + 1] as number
         words[2] = doubles[from + 2] as number
@@ -166,7 +186,10 @@ export function chainOf(memory: layout.SharedMemory, journals: Journals): Chain 
     return place + 1 < seen.length ? (records[place + 1] as number) : seen.after
   }
 
-  /** Copies the first `count` records of the chain into the spares from `from` on, behind the record `last`. Returns the last one now. */
+  /**
+   * Copies the first `count` records of the chain into the spares from `from` on, behind the record
+   * `last`. Returns the last one now.
+   */
   function copied(from: number, count: number, last: number): number {
     let end = last
     for (let k = 0; k < count; k++) {
@@ -181,7 +204,8 @@ export function chainOf(memory: layout.SharedMemory, journals: Journals): Chain 
   function copy(from: number, to: number): void {
     const source = recordsAt + from * recordInts
     const target = recordsAt + to * recordInts
-    // The fingerprint as whole numbers: as a double it could be no number, and those are not copied bit by bit.
+    // The fingerprint as whole numbers: as a double it could be no number, and those are not copied
+    // bit by bit.
     ints[target + FINGERPRINT_LOW] = ints[source + FINGERPRINT_LOW] as number
     ints[target + FINGERPRINT_HIGH] = ints[source + FINGERPRINT_HIGH] as number
     ints[target + SCOPE_AND_TAG] = (((ints[source + SCOPE_AND_TAG] as number) >>> TAG_BITS) << TAG_BITS) | tag()

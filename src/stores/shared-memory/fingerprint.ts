@@ -1,16 +1,17 @@
 /**
- * 64 bits that stand for a limiter and a key: HalfSipHash-1-3 of the key's UTF-16 units, two at a time, under 64 random bits of each
- * memory. An attacker that chooses keys cannot make them collide without knowing these. With a million keys two of them share a fingerprint
- * with a
- * probability of about 3 in 100 million.
+ * 64 bits that stand for a limiter and a key: HalfSipHash-1-3 of the key's UTF-16 units, two at a
+ * time, under 64 random bits of each memory. An attacker that chooses keys cannot make them collide
+ * without knowing these. With a million keys two of them share a fingerprint with a probability of
+ * about 3 in 100 million.
  */
 
 /** Rounds after the last block for each half of the answer. */
 const FINAL_ROUNDS = 3
 
 /**
- * Writes the low half to `out[0]` and the high half to `out[1]`: an object for each would be garbage. A round is spelt out four times:
- * one loop for the last block and the end takes a quarter longer, one for all of them half as long again.
+ * Writes the low half to `out[0]` and the high half to `out[1]`: an object for each would be
+ * garbage. A round is spelt out four times: one loop for the last block and the end takes a quarter
+ * longer, one for all of them half as long again.
  */
 export function fingerprint(text: string, keyLow: number, keyHigh: number, out: Int32Array): void {
   const { length } = text

@@ -1,7 +1,8 @@
 /**
- * What a thread that has ended held until it would release it. Walks over the whole table, and releases whatever is noted as its own: in each chain by a swap
- * like that of any step, so that others see a key before or after that. This thread may have opened none of these limiters: the catalog
- * says what their limits are, and a record by which numbers it was written.
+ * What a thread that has ended held until it would release it. Walks over the whole table, and
+ * releases whatever is noted as its own: in each chain by a swap like that of any step, so that
+ * others see a key before or after that. This thread may have opened none of these limiters: the
+ * catalog says what their limits are, and a record by which numbers it was written.
  */
 import type { Rule } from '../../algorithms/algorithm.ts'
 import type { Cell } from '../../algorithms/decide.ts'
@@ -25,7 +26,10 @@ export function releaseHeld(memory: SharedMemory, chain: Chain, thread: number, 
   const record = new Float64Array(memory.recordWords)
   for (let head = 0; head < memory.headCount; head++) while (hasChanged(memory.headAt(head)));
 
-  /** Releases what it holds of one key of a chain. True if there may be more: something was released, or another thread was faster. */
+  /**
+   * Releases what it holds of one key of a chain. True if there may be more: something was
+   * released, or another thread was faster.
+   */
   function hasChanged(headAt: number): boolean {
     chain.look(headAt)
     const { length, tags } = chain.seen

@@ -1,8 +1,11 @@
 /**
- * Which thread holds what, of limits that are in use until they are released. Behind the states of a record lies a list of pairs, a token and whose it is, up
- * to a token of 0. It is written with the state, in one swap, so a thread that ends anywhere has its places on the list and nothing else.
+ * Which thread holds what, of limits that are in use until they are released. Behind the states of
+ * a record lies a list of pairs, a token and whose it is, up to a token of 0. It is written with
+ * the state, in one swap, so a thread that ends anywhere has its places on the list and nothing
+ * else.
  *
- * A token is given out once, so one that was released may stay on the list: such pairs are dropped when there is no more room.
+ * A token is given out once, so one that was released may stay on the list: such pairs are dropped
+ * when there is no more room.
  */
 import type { Algorithm, Rule } from '../../algorithms/algorithm.ts'
 import type { Cell } from '../../algorithms/decide.ts'
@@ -26,7 +29,10 @@ export function pairsIn(s: Float64Array, at: number): number {
   return pairs
 }
 
-/** Notes that a thread holds a token of the limit of cell `k`, if the state has that token and nobody else is on the list with it. */
+/**
+ * Notes that a thread holds a token of the limit of cell `k`, if the state has that token and
+ * nobody else is on the list with it.
+ */
 export function enter(s: Float64Array, at: number, cells: readonly Cell[], k: number, token: number, thread: number): void {
   const { own, i } = cells[k] as Cell
   if (!(own.algorithm as Required<Algorithm>).hasToken(s, i, token)) return

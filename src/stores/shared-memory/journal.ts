@@ -1,7 +1,8 @@
 /**
- * The protocol of one step that changes a chain: claim a journal, write new records into its spares, note what is about to be done, swap the head, put the
- * records that this freed in the place of the spares that were used, release the journal. It is written here and nowhere else. Every record is
- * at any moment in exactly one chain or among the spares of exactly one journal.
+ * The protocol of one step that changes a chain: claim a journal, write new records into its
+ * spares, note what is about to be done, swap the head, put the records that this freed in the
+ * place of the spares that were used, release the journal. It is written here and nowhere else.
+ * Every record is at any moment in exactly one chain or among the spares of exactly one journal.
  *
  * A thread that dies in between leaves its journal claimed, with the note in it: recovery.ts.
  *
@@ -10,7 +11,8 @@
 import { fixedInts } from './bytes.ts'
 import * as layout from './layout.ts'
 
-// As constants of this module. An import is read anew at each use, with a check whether it is initialised: a tenth of a call.
+// As constants of this module. An import is read anew at each use, with a check whether it is
+// initialised: a tenth of a call.
 const { BEFORE_SHIFT, COUNT_MASK, COUNTS, FINGERPRINT_HIGH, FINGERPRINT_LOW, FREED_AT, FREED_HIGH, FREED_LOW, FREED_SHIFT } = layout
 const {
   FREED_TAG,
@@ -51,7 +53,10 @@ export interface HeldJournal {
   at: number
   /** Counted from 1. */
   number: number
-  /** Its state while the thread has, or had, it; 0 before the first time. One more, and it is as the thread left it. */
+  /**
+   * Its state while the thread has, or had, it; 0 before the first time. One more, and it is as the
+   * thread left it.
+   */
   state: number
 }
 
@@ -63,19 +68,27 @@ export interface Journal {
   reclaim(): boolean
   /** Claims the journal at a place, if no thread has it. */
   claim(at: number): boolean
-  /** Makes a journal this thread's own, if it is in that state, of that thread: its state, and whose it is, in one swap. */
+  /**
+   * Makes a journal this thread's own, if it is in that state, of that thread: its state, and whose
+   * it is, in one swap.
+   */
   take(at: number, state: number, thread: number, next: number): boolean
   /** The tag of the records that are written now. */
   tag(): number
   spare(k: number): number
-  /** Whether there is a spare that the journal does not need for itself: one more key can be held. */
+  /**
+   * Whether there is a spare that the journal does not need for itself: one more key can be held.
+   */
   hasSurplus(): boolean
   /**
-   * Makes `first` the first record of the chain that was seen: spares 0 to `used` are its new beginning, and its first `freed` records leave it. False if
-   * another thread was faster.
+   * Makes `first` the first record of the chain that was seen: spares 0 to `used` are its new
+   * beginning, and its first `freed` records leave it. False if another thread was faster.
    */
   swapHead(first: number, used: number, freed: number): boolean
-  /** Notes the fingerprint of a record that is to be freed, while it is in its chain: for a swap that uses no spare. */
+  /**
+   * Notes the fingerprint of a record that is to be freed, while it is in its chain: for a swap
+   * that uses no spare.
+   */
   noteFreed(record: number): void
   /** The head that was noted was swapped, or not: the note is done with. */
   finishNote(swapped: boolean): void
@@ -147,8 +160,9 @@ export function journalOf(memory: layout.SharedMemory, thread: number, first: nu
   }
 
   /**
-   * The records that were freed take the place of the spares that were used. A thread may die here too, and the one that takes over does it again: so
-   * nothing is read that is written here. Where as many are freed as were used, the first spare tells that the head was swapped, before and
+   * The records that were freed take the place of the spares that were used. A thread may die here
+   * too, and the one that takes over does it again: so nothing is read that is written here. Where
+   * as many are freed as were used, the first spare tells that the head was swapped, before and
    * after it is exchanged; otherwise that is written down first.
    */
   function finishNote(swapped: boolean): void {
@@ -170,7 +184,8 @@ export function journalOf(memory: layout.SharedMemory, thread: number, first: nu
   function resize(at: number, counts: number, used: number, freed: number): void {
     const before = (counts >> BEFORE_SHIFT) & COUNT_MASK
     store(at + COUNTS, (counts & ~COUNT_MASK) | SWAPPED)
-    // One more than was used goes behind the others; or one less came back, and the last fills the gap.
+    // One more than was used goes behind the others; or one less came back, and the last fills the
+    // gap.
     if (freed > used) ints[at + SPARES_AT + before] = ints[at + FREED_AT + used] as number
     else ints[at + SPARES_AT] = ints[at + SPARES_AT + before - 1] as number
     ints[at + HELD] = before - used + freed

@@ -1,8 +1,9 @@
 /**
- * All journals, as one thread sees them: which of them it may have. Threads at rest hold none, so any number of threads may come and go.
+ * All journals, as one thread sees them: which of them it may have. Threads at rest hold none, so
+ * any number of threads may come and go.
  *
- * The journal of a thread that is known to have ended is taken over at once, and any that has been seen in the same step for `reclaimAfterMs`: recovery.ts
- * tells which records it holds.
+ * The journal of a thread that is known to have ended is taken over at once, and any that has been
+ * seen in the same step for `reclaimAfterMs`: recovery.ts tells which records it holds.
  */
 import { SluiceError } from '../../errors.ts'
 import type { AtomicOperations } from './atomic.ts'
@@ -13,16 +14,21 @@ import { wasSwapped } from './recovery.ts'
 import { rest, spin, threadNumber } from './thread.ts'
 
 /**
- * How often a thread looks at all journals when all are claimed, before it gives up: for about a millisecond, and then, letting other threads have the
- * processor, for twenty more, in case there are more threads at work than journals. It counts looks, not time, in which it may not have run itself.
+ * How often a thread looks at all journals when all are claimed, before it gives up: for about a
+ * millisecond, and then, letting other threads have the processor, for twenty more, in case there
+ * are more threads at work than journals. It counts looks, not time, in which it may not have run
+ * itself.
  */
 const ROUNDS_AWAKE = 64
 const ROUNDS_ASLEEP = 20
-/** How often a thread looks at all journals, so that the age of those of dead threads is known when one is needed. */
+/**
+ * How often a thread looks at all journals, so that the age of those of dead threads is known when
+ * one is needed.
+ */
 const LOOK_EVERY_US = 1_000_000
 /**
- * A look counts for no more than this of the time since the last, and for half of `reclaimAfterMs`: if the whole process was stopped in between, no thread
- * had a chance to go on.
+ * A look counts for no more than this of the time since the last, and for half of `reclaimAfterMs`:
+ * if the whole process was stopped in between, no thread had a chance to go on.
  */
 const LONGEST_LOOK_MS = 1_000
 
@@ -39,7 +45,10 @@ export class Journals {
   readonly journal: Journal
   /** This thread, as journals and holders name it. */
   readonly thread: number
-  /** A word for `isStill`: of the journal that the thread began with, which others hardly ever use, and which it may since have left. */
+  /**
+   * A word for `isStill`: of the journal that the thread began with, which others hardly ever use,
+   * and which it may since have left.
+   */
   readonly fence: number
   /** When to call `look` next. */
   readonly nextLookUs = fixedDoubles(1)
@@ -88,7 +97,10 @@ export class Journals {
     return journal.hasSurplus()
   }
 
-  /** Takes over what a thread held that has ended. It must have: one that goes on would write into records that are others' by then. */
+  /**
+   * Takes over what a thread held that has ended. It must have: one that goes on would write into
+   * records that are others' by then.
+   */
   free(thread: number): void {
     this.#besides(() => {
       for (let k = 0; k < this.#memory.journalCount; k++) {
@@ -100,7 +112,10 @@ export class Journals {
     })
   }
 
-  /** Looks at all journals, and takes over those that were claimed for too long. To be called when `nextLookUs` has come. */
+  /**
+   * Looks at all journals, and takes over those that were claimed for too long. To be called when
+   * `nextLookUs` has come.
+   */
   look(nowUs: number): void {
     const isFirst = this.nextLookUs[0] === 0
     this.nextLookUs[0] = nowUs + LOOK_EVERY_US
@@ -111,7 +126,10 @@ export class Journals {
     })
   }
 
-  /** Takes over a journal whose thread has been in the same step for too long: then it is this thread's, as if claimed. */
+  /**
+   * Takes over a journal whose thread has been in the same step for too long: then it is this
+   * thread's, as if claimed.
+   */
   takeOver(k: number): boolean {
     const at = this.#memory.journalAt(k)
     const state = this.#atomic.load(at + STATE)
@@ -120,7 +138,8 @@ export class Journals {
   }
 
   #seize(at: number, state: number, thread: number): boolean {
-    // Still odd, but another step: of two that want to take it over one fails here. A thread that dies from here on has left its own name.
+    // Still odd, but another step: of two that want to take it over one fails here. A thread that
+    // dies from here on has left its own name.
     if (!this.journal.take(at, state, thread, (state + 2) | 0)) return false
     this.journal.finishNote(wasSwapped(this.#memory, at))
     return true
@@ -141,7 +160,10 @@ export class Journals {
     throw tooMany(journalCount)
   }
 
-  /** Has other journals for a while, and afterwards the one again that it had. Not to be called in the middle of a step. */
+  /**
+   * Has other journals for a while, and afterwards the one again that it had. Not to be called in
+   * the middle of a step.
+   */
   #besides(act: () => void): void {
     const before = { ...this.journal.held }
     act()
@@ -152,7 +174,10 @@ export class Journals {
     return (this.#memory.ints[at + HELD] as number) > SPARES
   }
 
-  /** Notes that a journal is claimed, in that state. Tells whether it has been for so long that its thread counts as ended. */
+  /**
+   * Notes that a journal is claimed, in that state. Tells whether it has been for so long that its
+   * thread counts as ended.
+   */
   #isClaimedForTooLong(k: number, state: number): boolean {
     const { reclaimAfterMs } = this.#memory
     const nowMs = performance.now()

@@ -7,8 +7,9 @@
  *   heads     8 bytes each, two for each key that fits: record (0 = none), version: chain.ts
  *   records   32-bit: fingerprint (two), next record, scope and tag; 64-bit: idleAtUs, then the limits' figures and words: record.ts; who holds them: holders.ts
  *
- * Where a thread could see another's write too early or too late, `Atomics` are used. The rest are plain reads and writes of what belongs to one
- * thread, or of records, which are checked against the version of their head after they were read.
+ * Where a thread could see another's write too early or too late, `Atomics` are used. The rest are
+ * plain reads and writes of what belongs to one thread, or of records, which are checked against
+ * the version of their head after they were read.
  */
 import { SluiceError, shown } from '../../errors.ts'
 import { type AtomicOperations, atomicOperations } from './atomic.ts'
@@ -16,8 +17,9 @@ import { type SharedBytes, sharedBytes } from './bytes.ts'
 
 const MAGIC = 0x51_75_1c_e0
 /**
- * Of the layout, the protocol and the arithmetic. Count it up for every change of what lies where, of the fingerprints, of what threads do with
- * it, and of what an algorithm computes: threads of two versions must not share a state that they would decide on differently.
+ * Of the layout, the protocol and the arithmetic. Count it up for every change of what lies where,
+ * of the fingerprints, of what threads do with it, and of what an algorithm computes: threads of
+ * two versions must not share a state that they would decide on differently.
  */
 export const LAYOUT_VERSION = 8
 
@@ -61,16 +63,28 @@ export const TAG_BITS = 20
 /** Within a record, in doubles. */
 export const IDLE_AT = 2
 
-/** How many spare records a journal holds at rest. No chain of records is longer, so that any of its keys can be replaced with them. */
+/**
+ * How many spare records a journal holds at rest. No chain of records is longer, so that any of its
+ * keys can be replaced with them.
+ */
 export const SPARES = 12
 
-/** Within a journal, in 32-bit words. Even at rest, odd while a thread has it. Counts up, so that one step is told from the next. */
+/**
+ * Within a journal, in 32-bit words. Even at rest, odd while a thread has it. Counts up, so that
+ * one step is told from the next.
+ */
 export const STATE = 0
-/** Which thread has it, or had it last. Both are swapped as one, so that they never disagree about who is in which step. */
+/**
+ * Which thread has it, or had it last. Both are swapped as one, so that they never disagree about
+ * who is in which step.
+ */
 export const THREAD = 1
 /** How many spares it holds. */
 export const HELD = 2
-/** The note: what stage the step is at and how many records it uses and frees, which head, what tag its records have. */
+/**
+ * The note: what stage the step is at and how many records it uses and frees, which head, what tag
+ * its records have.
+ */
 export const COUNTS = 3
 export const HEAD = 4
 export const TAG = 5
@@ -80,15 +94,23 @@ export const FENCE = 6
 export const FREED_LOW = 7
 export const FREED_HIGH = 8
 export const SPARES_AT = 16
-/** The records that are freed, and the word of each with its scope and tag, as it was seen in the chain. */
+/**
+ * The records that are freed, and the word of each with its scope and tag, as it was seen in the
+ * chain.
+ */
 export const FREED_AT = 32
 export const SEEN_AT = 48
 
-/** Nothing noted yet; the note is complete and the head may have been swapped; the head was swapped. */
+/**
+ * Nothing noted yet; the note is complete and the head may have been swapped; the head was swapped.
+ */
 export const NOTHING = 0
 export const NOTED = 1
 export const SWAPPED = 2
-/** The counts and the stage are one word: 4 bits for each, 4 more for how many spares there were before. */
+/**
+ * The counts and the stage are one word: 4 bits for each, 4 more for how many spares there were
+ * before.
+ */
 const COUNT_BITS = 4
 export const COUNT_MASK = 2 ** COUNT_BITS - 1
 export const USED_SHIFT = COUNT_BITS
@@ -115,7 +137,9 @@ export interface SharedMemoryOptions {
 /** The handle of a store, for `workerData` or `postMessage`. */
 export interface SharedHandle {
   readonly buffer: SharedArrayBuffer
-  /** A `WebAssembly.Memory` over the same bytes, where the runtime has one: it makes swaps cheaper. */
+  /**
+   * A `WebAssembly.Memory` over the same bytes, where the runtime has one: it makes swaps cheaper.
+   */
   readonly memory?: object
 }
 
@@ -184,7 +208,8 @@ export class SharedMemory {
       view[FIELD[name as keyof typeof FIELD]] = value
     new Float64Array(bytes.buffer)[ORIGIN_US] = options.originUs
     view[CATALOG_END] = HEADER_INTS
-    // Every record is in a chain to begin with, as an empty one. So there is no list of free records that threads would have to share.
+    // Every record is in a chain to begin with, as an empty one. So there is no list of free
+    // records that threads would have to share.
     for (let k = 0; k < maxKeys; k++) view[headsAt + k * HEADS_PER_KEY * HEAD_INTS] = k + 1
     view[FIELD.magic] = MAGIC
     const memory = new SharedMemory(bytes)
@@ -236,7 +261,10 @@ function checkLayout(ints: Int32Array): void {
   )
 }
 
-/** A handle put together from two would swap in one memory what was read in another. The seeds tell memories apart. */
+/**
+ * A handle put together from two would swap in one memory what was read in another. The seeds tell
+ * memories apart.
+ */
 function checkSame(ints: Int32Array, { memory }: SharedBytes): void {
   const { buffer } = (memory ?? {}) as { readonly buffer?: unknown }
   if (!(buffer instanceof SharedArrayBuffer)) return

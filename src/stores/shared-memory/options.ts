@@ -7,29 +7,38 @@ import { isHandle, MOST_JOURNALS, type SharedHandle, SharedMemory } from './layo
 import { wordsOfAll } from './record.ts'
 
 export interface SharedStoreOptions {
-  /** How many keys the store holds at most: whole, 1 to 16 million. Room for all of them is taken at once. */
+  /**
+   * How many keys the store holds at most: whole, 1 to 16 million. Room for all of them is taken at
+   * once.
+   */
   readonly maxKeys: number
   /**
-   * The answer to a new key when all that were looked at (about 1,000 keys) are in use. `'deny'` (default): it is limited, until a held key
-   * is idle.
+   * The answer to a new key when all that were looked at (about 1,000 keys) are in use. `'deny'`
+   * (default): it is limited, until a held key is idle.
    * `'allow'`: it is let through uncounted. A key that is in use is never forgotten to make room.
    */
   readonly onFull?: 'deny' | 'allow'
   /**
-   * The limits that `createLimiter` will get, of the limiter that needs the most room. Default: room for two small ones,
-   * such as a gcra and a fixed window.
+   * The limits that `createLimiter` will get, of the limiter that needs the most room. Default:
+   * room for two small ones, such as a gcra and a fixed window.
    */
   readonly limits?: Limit | Readonly<Record<string, Limit>>
   /**
-   * The same as a number of doubles, instead of `limits`: gcra 6, token bucket 6, leaky bucket 6, fixed window 8, sliding window 7 and its slots,
-   * sliding log 11 and two and a half times its limit, concurrency 342 and ten times `max`. Whole, 1 to 250,020, default 14.
+   * The same as a number of doubles, instead of `limits`: gcra 6, token bucket 6, leaky bucket 6,
+   * fixed window 8, sliding window 7 and its slots, sliding log 11 and two and a half times its
+   * limit, concurrency 342 and ten times `max`. Whole, 1 to 250,020, default 14.
    */
   readonly recordWords?: number
-  /** How many threads may be in the middle of a step at the same time: whole, 1 to 254, default 64. Each takes 12 records. */
+  /**
+   * How many threads may be in the middle of a step at the same time: whole, 1 to 254, default 64.
+   * Each takes 12 records.
+   */
   readonly maxThreads?: number
   /**
-   * How long a thread must have been in the middle of one step, in milliseconds, before it counts as ended and what it held is taken back: whole, a
-   * second to an hour, default 60,000. A step takes less than a microsecond. Make it no shorter than any thread may be held up while others run.
+   * How long a thread must have been in the middle of one step, in milliseconds, before it counts
+   * as ended and what it held is taken back: whole, a second to an hour, default 60,000. A step
+   * takes less than a microsecond. Make it no shorter than any thread may be held up while others
+   * run.
    */
   readonly reclaimAfterMs?: number
 }

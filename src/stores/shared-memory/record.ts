@@ -1,10 +1,13 @@
 /**
- * The private copy of a record that a step works on. Each limit of the limiter has its place in it: the figures of the rule that its state is written under,
- * then its words. A limit without state has 0 as its first figure, and as its second how many words follow.
+ * The private copy of a record that a step works on. Each limit of the limiter has its place in it:
+ * the figures of the rule that its state is written under, then its words. A limit without state
+ * has 0 as its first figure, and as its second how many words follow.
  *
- * The words of some algorithms are more under some numbers than under others, so a record is read by the figures in it: they say how many
- * words follow. Nearly always a record lies as one of the present numbers would, and is worked on where it was read to. Another one is spread out
- * first, so that each limit has room for its words under both numbers. Behind the limits lies the list of holders, where there are any: holders.ts.
+ * The words of some algorithms are more under some numbers than under others, so a record is read
+ * by the figures in it: they say how many words follow. Nearly always a record lies as one of the
+ * present numbers would, and is worked on where it was read to. Another one is spread out first, so
+ * that each limit has room for its words under both numbers. Behind the limits lies the list of
+ * holders, where there are any: holders.ts.
  */
 import type { Rule } from '../../algorithms/algorithm.ts'
 import type { Cell } from '../../algorithms/decide.ts'
@@ -16,21 +19,33 @@ export interface RecordCopy {
   readonly rules: readonly Rule[]
   /** Where the states begin, each behind its figures. */
   readonly starts: readonly number[]
-  /** The present figures, where they lie in `words`. Where all are there, every limit has a state under them. */
+  /**
+   * The present figures, where they lie in `words`. Where all are there, every limit has a state
+   * under them.
+   */
   readonly figures: Float64Array
   /** Where a record is read to, and what is written: as long as one of the present numbers. */
   readonly words: Float64Array
-  /** One cell for each limit, in their order, for a step that has not a part for each: of those it has none for, a cell of our own. */
+  /**
+   * One cell for each limit, in their order, for a step that has not a part for each: of those it
+   * has none for, a cell of our own.
+   */
   cellsFor(parts: readonly Part[]): readonly Cell[]
   /** Points the cells at a record without states. */
   clear(cells: readonly Cell[]): void
-  /** Points the cells at what was read to `words`. False if that lies otherwise: then the whole record is needed. */
+  /**
+   * Points the cells at what was read to `words`. False if that lies otherwise: then the whole
+   * record is needed.
+   */
   load(cells: readonly Cell[]): boolean
   /** Points the cells at a copy of a whole record, spread out. */
   loadOther(cells: readonly Cell[], record: Float64Array): void
   /** Where the list of holders begins in the words that the cells point at. */
   holdersAt(cells: readonly Cell[]): number
-  /** How long until every limit is idle, if nothing else happens. `areTold`: whether the verdicts say so already. */
+  /**
+   * How long until every limit is idle, if nothing else happens. `areTold`: whether the verdicts
+   * say so already.
+   */
   idleInUs(cells: readonly Cell[], nowUs: number, areTold: boolean): number
   /** What the cells hold, as a record, with its figures. */
   packed(cells: readonly Cell[]): Float64Array
@@ -117,7 +132,10 @@ export function recordCopy(limits: Scope['limits']): RecordCopy {
   return { rules, starts, figures, words, cellsFor, clear, load, loadOther, holdersAt, idleInUs, packed }
 }
 
-/** Tells a cell under which rule its state is written. False if that has another number of words than the present one. */
+/**
+ * Tells a cell under which rule its state is written. False if that has another number of words
+ * than the present one.
+ */
 function loadUnder(rule: Rule, cell: Cell): boolean {
   const own = ruleAt(rule, cell.s, cell.i)
   cell.isHeld = own !== undefined
@@ -125,12 +143,18 @@ function loadUnder(rule: Rule, cell: Cell): boolean {
   return wordsAt(rule, cell.s, cell.i) === rule.words
 }
 
-/** How many doubles the states of these limits take, with the numbers they were written under and who holds them. */
+/**
+ * How many doubles the states of these limits take, with the numbers they were written under and
+ * who holds them.
+ */
 export function wordsOfAll(rules: readonly Rule[]): number {
   return rules.reduce((words, rule) => words + rule.figures.length + rule.words, holderWords(rules))
 }
 
-/** Where the states of limits begin that lie one behind the other, each with as many words as `wordsOf` says of the one that begins at `i`. */
+/**
+ * Where the states of limits begin that lie one behind the other, each with as many words as
+ * `wordsOf` says of the one that begins at `i`.
+ */
 function startsOf(rules: readonly Rule[], wordsOf: (rule: Rule, k: number, i: number) => number): number[] {
   let next = 0
   return rules.map((rule, k) => {
@@ -145,12 +169,18 @@ function sign({ figures }: Rule, s: Float64Array, i: number): void {
   for (let k = 0; k < figures.length; k++) s[i - figures.length + k] = figures[k] as number
 }
 
-/** How many words the state that begins at `i` has, or the place that is kept for it. In a record that was never written all figures are 0. */
+/**
+ * How many words the state that begins at `i` has, or the place that is kept for it. In a record
+ * that was never written all figures are 0.
+ */
 function wordsAt(rule: Rule, s: Float64Array, i: number): number {
   return ruleAt(rule, s, i)?.words ?? ((s[i - rule.figures.length + 1] as number) || rule.words)
 }
 
-/** The rules of other numbers that were met last: most keys that are written under others are written under the same ones. */
+/**
+ * The rules of other numbers that were met last: most keys that are written under others are
+ * written under the same ones.
+ */
 const others = new WeakMap<Rule, Rule>()
 
 /** The rule that the state which begins at `i` is written under, or undefined if there is none. */

@@ -1,7 +1,8 @@
 /**
- * Finds out about a step whose thread has died: whether it swapped its head, and so which records its journal holds, the spares or those
- * that were freed.
- * Nothing that the dead thread wrote changes by its doing, and a thread that frees a record marks it before it releases its own journal.
+ * Finds out about a step whose thread has died: whether it swapped its head, and so which records
+ * its journal holds, the spares or those that were freed.
+ * Nothing that the dead thread wrote changes by its doing, and a thread that frees a record marks
+ * it before it releases its own journal.
  *
  * The order of the questions matters: docs/decisions/shared-memory.md.
  */
@@ -48,11 +49,14 @@ function hasPut(memory: SharedMemory, at: number): boolean {
   return !isAsWritten() || isInChain(memory, at, record) || isFreedByAnother(memory, at, record, seen, () => true) || !isAsWritten()
 }
 
-/** Nothing was written, one record freed. If it is neither in its chain nor with others, it is here. */
+/**
+ * Nothing was written, one record freed. If it is neither in its chain nor with others, it is here.
+ */
 function hasTaken(memory: SharedMemory, at: number): boolean {
   const record = memory.atomic.load(at + FREED_AT)
   const seen = tagOf(memory, record)
-  // Several dead steps may have tried to free this record, and one did. A step that wrote a record can be told by that.
+  // Several dead steps may have tried to free this record, and one did. A step that wrote a record
+  // can be told by that.
   const mayHaveIt = (other: number, counts: number) => usedIn(counts) === 0 || (counts & COUNT_MASK) === SWAPPED || hasPut(memory, other)
   return (
     isAsSeen(memory, at, record) &&
@@ -82,8 +86,9 @@ function isInChain(memory: SharedMemory, at: number, record: number): boolean {
 }
 
 /**
- * Whether a step that is under way in another journal frees the record, with that tag, and may have done so. A step that died before its swap may have
- * noted it long ago, when it was another's: then it had another tag.
+ * Whether a step that is under way in another journal frees the record, with that tag, and may have
+ * done so. A step that died before its swap may have noted it long ago, when it was another's: then
+ * it had another tag.
  */
 function isFreedByAnother(memory: SharedMemory, than: number, record: number, seen: number, mayHave: MayHave): boolean {
   for (let journal = 0; journal < memory.journalCount; journal++) {
@@ -106,7 +111,8 @@ function isFreedBy(memory: SharedMemory, at: number, record: number, seen: numbe
       found ||= load(at + FREED_AT + k) === record && load(at + SEEN_AT + k) === seen
     }
     if (!found || !mayHave(at, counts)) return false
-    // Otherwise its step came to an end, or it was taken over too and the step still goes on: that is seen by looking again.
+    // Otherwise its step came to an end, or it was taken over too and the step still goes on: that
+    // is seen by looking again.
     if (load(at + STATE) === state) return true
   }
 }

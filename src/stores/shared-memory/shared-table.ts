@@ -1,16 +1,26 @@
 /**
- * Room for new keys. A record without a scope is empty, and one whose time `idleAtUs` has come is as good as that: they stay in their chains until a new
- * key needs them. It takes the place of one in its own chain, or a record that is taken out of another chain first.
+ * Room for new keys. A record without a scope is empty, and one whose time `idleAtUs` has come is
+ * as good as that: they stay in their chains until a new key needs them. It takes the place of one
+ * in its own chain, or a record that is taken out of another chain first.
  */
 import { ABSENT, type Chain, chainOf } from './chain.ts'
 import type { Journals } from './journals.ts'
 import { IDLE_AT, SCOPE_AND_TAG, type SharedMemory, SPARES, TAG_BITS } from './layout.ts'
 
-/** Idle keys may come back, and clocks of threads may differ where they have none in common: unless the table is full they stay for so long. */
+/**
+ * Idle keys may come back, and clocks of threads may differ where they have none in common: unless
+ * the table is full they stay for so long.
+ */
 const GRACE_US = 1_000_000
-/** For so long after a search in vain this thread does not search again: what others free meanwhile is found then. */
+/**
+ * For so long after a search in vain this thread does not search again: what others free meanwhile
+ * is found then.
+ */
 const FULL_FOR_US = 5_000
-/** How many heads are looked at before a key is dropped that has been idle for less, and before the table is called full. */
+/**
+ * How many heads are looked at before a key is dropped that has been idle for less, and before the
+ * table is called full.
+ */
 const SEARCH_LONG_IDLE = 100
 const SEARCH = 2_048
 
@@ -20,9 +30,15 @@ export class SharedTable {
   readonly chain: Chain
   /** Where the search for idle keys goes on. */
   #hand: number
-  /** How long until one of the keys that were looked at in vain is idle: for callers that are refused because the table is full. */
+  /**
+   * How long until one of the keys that were looked at in vain is idle: for callers that are
+   * refused because the table is full.
+   */
   soonestIdleUs = 0
-  /** From when until when the table counts as full, and when the first of the keys that were looked at is idle. */
+  /**
+   * From when until when the table counts as full, and when the first of the keys that were looked
+   * at is idle.
+   */
   #fullFromUs = 0
   #fullUntilUs = 0
   #soonestIdleAtUs = 0
@@ -35,7 +51,10 @@ export class SharedTable {
     this.#hand = journals.journal.held.number % memory.headCount
   }
 
-  /** Adds the key that was searched for in vain: true, false if another thread was faster, undefined if there is no room. */
+  /**
+   * Adds the key that was searched for in vain: true, false if another thread was faster, undefined
+   * if there is no room.
+   */
   insert(scope: number, words: Float64Array, nowUs: number): boolean | undefined {
     const { chain } = this
     const place = this.#reusable(nowUs - GRACE_US)
@@ -100,7 +119,10 @@ export class SharedTable {
     return this.#memory.doubles[(this.#memory.recordAt(record) >> 1) + IDLE_AT] as number
   }
 
-  /** Gets the claimed journal a spare for one more key, if there is one. It may be another journal afterwards. */
+  /**
+   * Gets the claimed journal a spare for one more key, if there is one. It may be another journal
+   * afterwards.
+   */
   #findRoom(nowUs: number): boolean {
     this.#startSearch(nowUs)
     if (this.chain.seen.length >= SPARES) return false
@@ -133,7 +155,10 @@ export class SharedTable {
     return false
   }
 
-  /** Whether a search has just been in vain. Then it says again how long until a key is idle, counting the chain that was looked at last. */
+  /**
+   * Whether a search has just been in vain. Then it says again how long until a key is idle,
+   * counting the chain that was looked at last.
+   */
   #isKnownToBeFull(nowUs: number): boolean {
     if (nowUs < this.#fullFromUs || nowUs >= this.#fullUntilUs) return false
     this.soonestIdleUs = this.#soonestIdleAtUs - nowUs
@@ -141,7 +166,10 @@ export class SharedTable {
     return true
   }
 
-  /** Of the keys that were looked at, none is idle before the first of them: it is not waited for longer than that. */
+  /**
+   * Of the keys that were looked at, none is idle before the first of them: it is not waited for
+   * longer than that.
+   */
   #noteFull(nowUs: number): void {
     // A chain that is too long says nothing about other keys.
     if (this.chain.seen.length >= SPARES) return

@@ -1,6 +1,7 @@
 /**
- * The steps of one limiter in shared memory. A step reads the record of its key, decides on a private copy and swaps the key's head. A thread
- * that loses the race starts again from what the winner wrote.
+ * The steps of one limiter in shared memory. A step reads the record of its key, decides on a
+ * private copy and swaps the key's head. A thread that loses the race starts again from what the
+ * winner wrote.
  */
 
 import type { Rule, StateFields } from '../../algorithms/algorithm.ts'
@@ -17,7 +18,10 @@ import type { SharedTable } from './shared-table.ts'
 // As constants of this module: what is imported is read anew at each use.
 const [NOWHERE, OUTRUN] = [ABSENT, LOST]
 
-/** When to come again if the table is full and no key was seen that will be idle, because others have the records in hand. */
+/**
+ * When to come again if the table is full and no key was seen that will be idle, because others
+ * have the records in hand.
+ */
 const NOBODY_SEEN_US = 1_000_000
 
 /** What all limiters of a thread share. */
@@ -36,7 +40,10 @@ export interface SharedStates extends OpenStates {
   inspect(limit: string, key: string): StateFields | undefined
 }
 
-/** A function that makes functions, as in chain.ts, and for the same reason. `close`: states stay until they are idle, so nothing is freed here. */
+/**
+ * A function that makes functions, as in chain.ts, and for the same reason. `close`: states stay
+ * until they are idle, so nothing is freed here.
+ */
 export function sharedStates(shared: SharedParts, scope: Scope, keyScope: KeyScope, nowUs: () => number, close: () => void): SharedStates {
   const { table, journals, recordWords, allowWhenFull, onLost } = shared
   const { find, put, idleAtUs } = table.chain
@@ -48,8 +55,9 @@ export function sharedStates(shared: SharedParts, scope: Scope, keyScope: KeySco
   const count = scope.limits.length
 
   /**
-   * A step, until no other thread is faster. All in one piece: what is small is compiled into it until it is full, and a time that is passed to what is left
-   * over is made an object of. Only here, and not in what is compiled into it, are the arrays constants.
+   * A step, until no other thread is faster. All in one piece: what is small is compiled into it
+   * until it is full, and a time that is passed to what is left over is made an object of. Only
+   * here, and not in what is compiled into it, are the arrays constants.
    */
   function apply(step: Step, isWanted: boolean): boolean {
     const isTold = isWanted || hasHolders
@@ -76,7 +84,8 @@ export function sharedStates(shared: SharedParts, scope: Scope, keyScope: KeySco
         table.searchAgain()
         if (place === NOWHERE || (place >= 0 && put(place, 0, words))) return true
       } else if (place !== OUTRUN) {
-        // Not before the record was seen, and anew in each try: a thread that is held up in between would take a newer record for one from the future.
+        // Not before the record was seen, and anew in each try: a thread that is held up in between
+        // would take a newer record for one from the future.
         const atUs = nowUs()
         if (atUs >= (nextLookUs[0] as number)) journals.look(atUs)
         const granted = decide(op, parts, atUs, aheadUs, ofUs, isTold)
@@ -88,7 +97,8 @@ export function sharedStates(shared: SharedParts, scope: Scope, keyScope: KeySco
         }
         if (hasHolders && op !== 'give') noteHolders(step, cells)
         idleAtUs[0] = atUs + idleInUs(cells, atUs, isTold && cells === parts)
-        // A step may have brought other numbers than those of the limiter: a claim does (queue/claim.ts).
+        // A step may have brought other numbers than those of the limiter: a claim does
+        // (queue/claim.ts).
         for (let k = 0; isPresent && k < count; k++) isPresent = (cells[k] as Cell).own === rules[k]
         const record = isPresent ? words : packed(cells)
         if (place !== NOWHERE) {
@@ -108,7 +118,10 @@ export function sharedStates(shared: SharedParts, scope: Scope, keyScope: KeySco
     }
   }
 
-  /** Notes what this thread holds by a step: a charge, a place in line, or a lease that is counted again. */
+  /**
+   * Notes what this thread holds by a step: a charge, a place in line, or a lease that is counted
+   * again.
+   */
   function noteHolders({ op, parts }: Step, cells: readonly Cell[]): void {
     for (const part of parts) {
       const { rule, changed, ticket, verdict } = part
@@ -118,7 +131,10 @@ export function sharedStates(shared: SharedParts, scope: Scope, keyScope: KeySco
     }
   }
 
-  /** Points the cells at what was found, if that is not all under the present numbers: a place, or what `find` answers else. */
+  /**
+   * Points the cells at what was found, if that is not all under the present numbers: a place, or
+   * what `find` answers else.
+   */
   function readOther(found: number, key: string, cells: readonly Cell[]): number {
     if (found === NOWHERE) clear(cells)
     if (found < 0 || load(cells)) return found

@@ -1,7 +1,8 @@
 /**
- * State in memory that worker threads share: an immutable record per key and one atomic reference to it.
- * A step (states.ts) reads the record, decides on a private copy, writes that to a spare record and swaps the reference.
- * No locks: a thread that dies anywhere holds no other up.
+ * State in memory that worker threads share: an immutable record per key and one atomic reference
+ * to it.
+ * A step (states.ts) reads the record, decides on a private copy, writes that to a spare record and
+ * swaps the reference. No locks: a thread that dies anywhere holds no other up.
  */
 import type { StateFields } from '../../algorithms/algorithm.ts'
 import { systemClock } from '../../clock/clock.ts'
@@ -25,18 +26,29 @@ export interface SharedStore extends SyncStore {
   readonly handle: SharedHandle
   /** How often this thread lost a race and started again. */
   readonly collisions: number
-  /** How many keys are held, idle ones that nobody needed the room of included. Walks over the whole table. */
+  /**
+   * How many keys are held, idle ones that nobody needed the room of included. Walks over the whole
+   * table.
+   */
   readonly size: number
   /** How many bytes are shared. They are all there from the beginning. */
   readonly bytes: number
-  /** The state held for a key of a limiter of this thread by the names of its numbers, or undefined. For tests and for looking. */
+  /**
+   * The state held for a key of a limiter of this thread by the names of its numbers, or undefined.
+   * For tests and for looking.
+   */
   inspect(limiter: string, limit: string, key: string): StateFields | undefined
   /**
-   * Takes back what a thread held, as soon as it has ended: the permits that it did not release and its places in line, and what it had in hand if it was
-   * terminated in the middle of a step. For threads that this one started: `store.watch(new Worker(...))`. Returns the worker. In Node only.
+   * Takes back what a thread held, as soon as it has ended: the permits that it did not release and
+   * its places in line, and what it had in hand if it was terminated in the middle of a step. For
+   * threads that this one started: `store.watch(new Worker(...))`. Returns the worker. In Node
+   * only.
    */
   watch<Thread extends WatchedThread>(worker: Thread): Thread
-  /** The same for a thread of which is known that it has ended, by its `threadId`. One that goes on would spoil what others hold. */
+  /**
+   * The same for a thread of which is known that it has ended, by its `threadId`. One that goes on
+   * would spoil what others hold.
+   */
   ended(threadId: number): void
 }
 
@@ -79,7 +91,8 @@ class Shared implements SharedStore {
 
   /** Refuses what cannot be decided here, before anything is. */
   open(scope: Scope, nowUs: () => number): OpenStates {
-    // Elsewhere threads have no names, so nobody can tell whose places are those of a thread that has ended.
+    // Elsewhere threads have no names, so nobody can tell whose places are those of a thread that
+    // has ended.
     if (this.#journals.thread === 0) checkLeases(scope, 'in shared memory outside of Node')
     const memory = this.#memory
     const seeds = new Int32Array(2)

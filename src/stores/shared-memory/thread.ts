@@ -13,8 +13,9 @@ interface Runtime {
 }
 
 /**
- * What this thread is called in a cell: its id in Node plus one, which no other thread of the process ever has. 0 elsewhere, where the end of a
- * thread is not told to others, or maybe before it has come.
+ * What this thread is called in a cell: its id in Node plus one, which no other thread of the
+ * process ever has. 0 elsewhere, where the end of a thread is not told to others, or maybe before
+ * it has come.
  */
 export function threadNumber(): number {
   if (!isNode()) return 0
@@ -46,7 +47,10 @@ export function otherThread(threadId: unknown): number {
 /** A hint to the processor that another thread is to go on first. Not every runtime has it. */
 const { pause } = Atomics as { pause?: (hint?: number) => void }
 
-/** How often is about four microseconds: a pause is some dozens of cycles, a turn of the loop without it a few. */
+/**
+ * How often is about four microseconds: a pause is some dozens of cycles, a turn of the loop
+ * without it a few.
+ */
 const SHORTEST = pause === undefined ? 4096 : 256
 /** After so many lost races in a row the waits grow no longer. */
 const LONGEST = 2
@@ -56,8 +60,10 @@ let idled = 0
 let nobodys: Int32Array | undefined
 
 /**
- * Waits for four to sixteen microseconds, longer with every lost race. Moving the cache lines of a key from one processor to another takes as long as two
- * calls, so the winner should make a few dozen before they move again: two threads that take turns with every call get less done than one alone.
+ * Waits for four to sixteen microseconds, longer with every lost race. Moving the cache lines of a
+ * key from one processor to another takes as long as two calls, so the winner should make a few
+ * dozen before they move again: two threads that take turns with every call get less done than one
+ * alone.
  */
 export function spin(lost: number): void {
   const times = SHORTEST << Math.min(lost, LONGEST)
@@ -67,7 +73,10 @@ export function spin(lost: number): void {
   }
 }
 
-/** Lets other threads have the processor for so long; where threads may not sleep, as in the main thread of a browser, it only spins. */
+/**
+ * Lets other threads have the processor for so long; where threads may not sleep, as in the main
+ * thread of a browser, it only spins.
+ */
 export function rest(ms: number): void {
   try {
     nobodys ??= new Int32Array(new SharedArrayBuffer(4))

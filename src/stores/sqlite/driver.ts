@@ -1,4 +1,7 @@
-/** A database of `node:sqlite` or `better-sqlite3`: the little that both have in common, and how one is opened by its path. */
+/**
+ * A database of `node:sqlite` or `better-sqlite3`: the little that both have in common, and how one
+ * is opened by its path.
+ */
 import { SluiceError } from '../../errors.ts'
 import { storeError } from './failure.ts'
 
@@ -7,7 +10,10 @@ export interface SqliteDatabase {
   prepare(sql: string): SqliteStatement
   exec(sql: string): unknown
   close(): unknown
-  /** Whether a transaction is open: the two have different names for it, and the first ones of `node:sqlite` have none. */
+  /**
+   * Whether a transaction is open: the two have different names for it, and the first ones of
+   * `node:sqlite` have none.
+   */
   readonly isTransaction?: boolean
   readonly inTransaction?: boolean
 }
@@ -45,7 +51,10 @@ interface Runtime {
   }
 }
 
-/** Opens a file by what there is: `node:sqlite` comes with Node 22.13 and later. Locks are waited for by the store, not by the driver. */
+/**
+ * Opens a file by what there is: `node:sqlite` comes with Node 22.13 and later. Locks are waited
+ * for by the store, not by the driver.
+ */
 export function openDatabase(path: string): SqliteDatabase {
   const { process } = globalThis as Runtime
   const builtin = process?.getBuiltinModule?.('node:sqlite')

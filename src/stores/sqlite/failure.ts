@@ -28,7 +28,10 @@ const ADVICE: Readonly<Record<number, string>> = {
   26: DAMAGED,
 }
 
-/** The number of what went wrong; undefined if it was not SQLite that failed. `node:sqlite` tells it, `better-sqlite3` its name. */
+/**
+ * The number of what went wrong; undefined if it was not SQLite that failed. `node:sqlite` tells
+ * it, `better-sqlite3` its name.
+ */
 function codeOf(error: unknown): number | undefined {
   const { code, errcode } = Object(error) as { code?: unknown; errcode?: unknown }
   if (typeof errcode === 'number') return errcode & 255
@@ -41,7 +44,9 @@ export function isBusy(error: unknown): boolean {
   return codeOf(error) === CODES.BUSY
 }
 
-/** What callers are told. Nothing was written: an error within a transaction takes all of it back. */
+/**
+ * What callers are told. Nothing was written: an error within a transaction takes all of it back.
+ */
 export function storeError(cause: unknown, what: string): SluiceError {
   if (cause instanceof SluiceError) return cause
   const message = cause instanceof Error ? cause.message : String(cause)

@@ -1,10 +1,10 @@
 /**
- * The tables in the file, and transactions on them. A row of `sluice_states` is one state: the record of codec.ts, and
- * when it is idle. `sluice_clock` has one row: the anchor of the common time (time.ts), and where the sweep of idle
- * rows goes on.
+ * The tables in the file, and transactions on them. A row of `sluice_states` is one state: the
+ * record of codec.ts, and when it is idle. `sluice_clock` has one row: the anchor of the common
+ * time (time.ts), and where the sweep of idle rows goes on.
  *
- * A lock that another connection holds is waited for here, a fraction of a millisecond at a time: SQLite itself would
- * sleep for whole ones.
+ * A lock that another connection holds is waited for here, a fraction of a millisecond at a time:
+ * SQLite itself would sleep for whole ones.
  */
 import { SluiceError } from '../../errors.ts'
 import { withoutNul } from '../nul.ts'
@@ -20,12 +20,16 @@ const LAYOUT = 1
 const PAGES_FOR_A_CHECKPOINT = 4_000
 /** A new row comes with the sweep's hand, and now and then with another page. */
 const PAGES_OF_A_NEW_ROW = 3
-/** How often it tries to have the log begin anew after that. Others read and write meanwhile, for some microseconds at a time. */
+/**
+ * How often it tries to have the log begin anew after that. Others read and write meanwhile, for
+ * some microseconds at a time.
+ */
 const RESTARTS = 20
 
 /**
- * A decision writes whole pages, so they are small. SQLite itself copies the log only where many processes write a few rows each: it would try
- * so after every commit from then on, and wait for the disk each time, until for one moment nobody reads.
+ * A decision writes whole pages, so they are small. SQLite itself copies the log only where many
+ * processes write a few rows each: it would try so after every commit from then on, and wait for
+ * the disk each time, until for one moment nobody reads.
  */
 const SETTINGS = 'PRAGMA page_size = 1024; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16000'
 
@@ -33,7 +37,10 @@ const TABLES = `
 CREATE TABLE IF NOT EXISTS sluice_states (id TEXT PRIMARY KEY, idle_at INTEGER NOT NULL, state BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sluice_clock (layout INTEGER, steady_us INTEGER, time_us INTEGER, lead_us INTEGER, hand TEXT)`
 
-/** How many rows are looked at when a new one comes: more than one, so that the file has few more than are in use. */
+/**
+ * How many rows are looked at when a new one comes: more than one, so that the file has few more
+ * than are in use.
+ */
 const SWEEP = 2
 /** Idle keys may come back: their rows leave only after they have been idle for this long. */
 const GRACE_US = 1_000_000
@@ -50,7 +57,10 @@ export interface Row {
   readonly state: Uint8Array | null
 }
 
-/** `api:user:42:default`. Names have no colon, so it can be read back in one way only. The limits of a key stand side by side. */
+/**
+ * `api:user:42:default`. Names have no colon, so it can be read back in one way only. The limits of
+ * a key stand side by side.
+ */
 export function idOf(limiter: string, key: string, limit: string): string {
   return `${limiter}:${withoutNul(key)}:${limit}`
 }
@@ -66,7 +76,10 @@ export class StateFile {
   /** How often it was started over because another connection was in the way. */
   collisions = 0
 
-  /** `isOurs`: whether nobody else uses the connection. Only then its settings are changed, and it is closed. */
+  /**
+   * `isOurs`: whether nobody else uses the connection. Only then its settings are changed, and it
+   * is closed.
+   */
   constructor(database: SqliteDatabase, isOurs: boolean, busyTimeoutMs: number, anchor: Anchor) {
     this.#database = database
     this.#isOurs = isOurs
@@ -84,7 +97,9 @@ export class StateFile {
     return result
   }
 
-  /** Runs what only reads: all of it sees the file at one moment. `isOne`: whether it reads once. */
+  /**
+   * Runs what only reads: all of it sees the file at one moment. `isOne`: whether it reads once.
+   */
   read<T>(isOne: boolean, work: () => T): T {
     this.#check()
     return this.#whenFree(isOne ? work : () => this.#inTransaction('look', work))
@@ -102,7 +117,9 @@ export class StateFile {
     this.#sql.update.run(idleAtUs, state, id)
   }
 
-  /** Puts a state where there is none. For each, `sweep` is to be called in the same transaction. */
+  /**
+   * Puts a state where there is none. For each, `sweep` is to be called in the same transaction.
+   */
   insert(id: string, idleAtUs: number, state: Uint8Array): void {
     this.#written += PAGES_OF_A_NEW_ROW
     this.#sql.insert.run(id, idleAtUs, state)
@@ -113,7 +130,10 @@ export class StateFile {
     this.#sql.remove.run(id)
   }
 
-  /** Lets a few rows go that have been idle for a while. The hand goes round all rows, whichever process moves it. */
+  /**
+   * Lets a few rows go that have been idle for a while. The hand goes round all rows, whichever
+   * process moves it.
+   */
   sweep(nowUs: number): void {
     const { hand } = this.#sql.hand.get() as { hand: string }
     const rows = this.#sql.next.all(hand, SWEEP) as { readonly id: string; readonly idleAtUs: number }[]
@@ -162,8 +182,9 @@ export class StateFile {
   }
 
   /**
-   * Copies the log into the file, and has it begin anew. Most of it is copied while others write; what they wrote meanwhile is copied under the
-   * file's lock, because a log that grows all the time would never be copied to its end. Where it fails, the log is longer for a while.
+   * Copies the log into the file, and has it begin anew. Most of it is copied while others write;
+   * what they wrote meanwhile is copied under the file's lock, because a log that grows all the
+   * time would never be copied to its end. Where it fails, the log is longer for a while.
    */
   #checkpoint(): void {
     this.#written = 0

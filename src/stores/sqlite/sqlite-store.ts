@@ -14,8 +14,9 @@ import { CommonTime, machineClocks } from './time.ts'
 
 export interface SqliteStoreOptions {
   /**
-   * How long a decision may wait for the lock of the file while other processes hold it, in milliseconds. The event
-   * loop stands still meanwhile; then `STORE` is thrown. 0 to 60,000, default 1,000.
+   * How long a decision may wait for the lock of the file while other processes hold it, in
+   * milliseconds. The event loop stands still meanwhile; then `STORE` is thrown. 0 to 60,000,
+   * default 1,000.
    */
   readonly busyTimeoutMs?: number
 }
@@ -25,7 +26,9 @@ export interface SqliteStore extends SyncStore {
   readonly size: number
   /** How often a step of this store waited for the lock of the file and tried again. */
   readonly collisions: number
-  /** The state held for a key by the names of its numbers, or undefined. For tests and for looking. */
+  /**
+   * The state held for a key by the names of its numbers, or undefined. For tests and for looking.
+   */
   inspect(limiter: string, limit: string, key: string): StateFields | undefined
   /** Closes the file, if the store was given its path. Every later step throws `CLOSED`. */
   close(): void
@@ -34,7 +37,10 @@ export interface SqliteStore extends SyncStore {
 const DEFAULT_BUSY_TIMEOUT_MS = 1_000
 const MOST_BUSY_TIMEOUT_MS = 60_000
 
-/** Given the path of a file, which is made if it is not there; or a database of `node:sqlite` or `better-sqlite3`, which stays yours. */
+/**
+ * Given the path of a file, which is made if it is not there; or a database of `node:sqlite` or
+ * `better-sqlite3`, which stays yours.
+ */
 export function sqliteStore(file: string | SqliteDatabase, options: SqliteStoreOptions = {}): SqliteStore {
   onlyKnown(options, ['busyTimeoutMs'], 'sqliteStore')
   const { busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS } = options

@@ -1,8 +1,9 @@
 /**
- * The steps of one limiter in the file. A step that may write is one short transaction: it takes the file's lock, reads
- * the states, reads the time, decides and writes what changed. A question takes no lock: the states as they were at one
- * moment are a correct answer of that moment. Nor does a call for a key that was refused before, as long as it is
- * refused again: a client that floods a limiter keeps nobody from writing.
+ * The steps of one limiter in the file. A step that may write is one short transaction: it takes
+ * the file's lock, reads the states, reads the time, decides and writes what changed. A question
+ * takes no lock: the states as they were at one moment are a correct answer of that moment. Nor
+ * does a call for a key that was refused before, as long as it is refused again: a client that
+ * floods a limiter keeps nobody from writing.
  */
 import { type Expected, readState, type StateRecord, writeState } from '../../algorithms/codec.ts'
 import { decide } from '../../algorithms/decide.ts'
@@ -21,7 +22,10 @@ export class SqliteStates implements OpenStates {
   readonly #nowUs: () => number
   /** The time of all processes, unless the limiter goes by a clock of its own. */
   readonly #time: CommonTime | undefined
-  /** Keys that were refused when they last wanted to take. A hint only: it says whether to look first. */
+  /**
+   * Keys that were refused when they last wanted to take. A hint only: it says whether to look
+   * first.
+   */
   readonly #refused = new Set<string>()
 
   constructor(file: StateFile, limiter: string, nowUs: () => number, time: CommonTime | undefined) {
@@ -68,7 +72,10 @@ export class SqliteStates implements OpenStates {
     return granted
   }
 
-  /** Follows the clocks of the machine where they have left what the file says. That has to be written. */
+  /**
+   * Follows the clocks of the machine where they have left what the file says. That has to be
+   * written.
+   */
   #isInTime(mayWrite: boolean): boolean {
     const anchor = this.#time?.corrected()
     if (anchor === undefined) return true

@@ -1,16 +1,17 @@
 /**
  * One time for all processes of a machine that share a file.
  *
- * They have two clocks in common. The **steady** one counts on since the machine was started, whatever is done to the
- * time of day; nobody but the machine knows where it began. The **wall** clock knows the date, and is set now and then.
- * So the file has an **anchor**: how the two stood together at one moment. Each process reads the steady clock and adds
- * what is missing by the anchor: two readings, one after the other, in whatever processes, are never in the wrong
- * order.
+ * They have two clocks in common. The **steady** one counts on since the machine was started,
+ * whatever is done to the time of day; nobody but the machine knows where it began. The **wall**
+ * clock knows the date, and is set now and then. So the file has an **anchor**: how the two stood
+ * together at one moment. Each process reads the steady clock and adds what is missing by the
+ * anchor: two readings, one after the other, in whatever processes, are never in the wrong order.
  *
- * The anchor is written anew, under the lock of the file, when the wall clock has left it: the machine was started
- * again or slept, or the clock was set. Set forward, time leaps with it. Set back by up to `MOST_LEAD_US`, time runs on
- * and the lead over the wall clock is given up little by little, by a sixteenth of what passes: nobody sees time run
- * backwards, nor stand still. Set back by more, time steps back with it, and law 5 is for each state to keep.
+ * The anchor is written anew, under the lock of the file, when the wall clock has left it: the
+ * machine was started again or slept, or the clock was set. Set forward, time leaps with it. Set
+ * back by up to `MOST_LEAD_US`, time runs on and the lead over the wall clock is given up little by
+ * little, by a sixteenth of what passes: nobody sees time run backwards, nor stand still. Set back
+ * by more, time steps back with it, and law 5 is for each state to keep.
  */
 import { isNode } from '../shared-memory/clock.ts'
 
@@ -40,7 +41,10 @@ const ONE_MOMENT_US = 1_000
 
 type HrTime = () => [seconds: number, nanoseconds: number]
 
-/** Elsewhere than in Node each process counts from its own start: there the wall clock is all that they have in common. */
+/**
+ * Elsewhere than in Node each process counts from its own start: there the wall clock is all that
+ * they have in common.
+ */
 export const machineClocks: MachineClocks = {
   steadyUs: isNode() ? bySince((globalThis as unknown as { process: { hrtime: HrTime } }).process.hrtime) : wallUs,
   wallUs,
@@ -81,7 +85,9 @@ export class CommonTime {
     this.#comparedUs = -1
   }
 
-  /** The anchor to write where the clocks have left the present one; undefined while they have not. */
+  /**
+   * The anchor to write where the clocks have left the present one; undefined while they have not.
+   */
   corrected(): Anchor | undefined {
     const clocks = this.#clocks
     // Until the wall clock moves, one look is enough.

@@ -1,4 +1,7 @@
-/** Limits, stores, limiters and errors of the copy for `import` with those of the copy for `require`, and the other way round. */
+/**
+ * Limits, stores, limiters and errors of the copy for `import` with those of the copy for
+ * `require`, and the other way round.
+ */
 import { createRequire } from 'node:module'
 import * as imported from 'sluice'
 import * as importedShared from 'sluice/shared'

@@ -1,4 +1,7 @@
-/** A story that ends the same in every runtime: the same calls at the same times to one limit of every algorithm. */
+/**
+ * A story that ends the same in every runtime: the same calls at the same times to one limit of
+ * every algorithm.
+ */
 
 export const LIMITS = {
   concurrency: { max: 5, lease: '3s' },
@@ -10,7 +13,10 @@ export const LIMITS = {
   tokenBucket: { capacity: 5, refill: '7/3s' },
 }
 
-/** When (microseconds from the start), which verb, what cost. 7 permits in 3 seconds: no interval is a whole number of microseconds. */
+/**
+ * When (microseconds from the start), which verb, what cost. 7 permits in 3 seconds: no interval is
+ * a whole number of microseconds.
+ */
 const CALLS = [
   [0, 'peek', 1],
   [0, 'consume', 3],

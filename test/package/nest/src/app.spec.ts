@@ -1,4 +1,7 @@
-/** Run by Jest with the configuration of a Nest project, against the packed package: see nest-project.ts. */
+/**
+ * Run by Jest with the configuration of a Nest project, against the packed package: see
+ * nest-project.ts.
+ */
 import type { AddressInfo } from 'node:net'
 import type { INestApplication } from '@nestjs/common'
 import { Module } from '@nestjs/common'

@@ -1,4 +1,7 @@
-/** A Nest application as its users write them: decorators, guards, GraphQL, a gateway and a handler of messages. */
+/**
+ * A Nest application as its users write them: decorators, guards, GraphQL, a gateway and a handler
+ * of messages.
+ */
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo'
 import { type CanActivate, Controller, type ExecutionContext, Get, Injectable, Module, UseGuards } from '@nestjs/common'
 import { GraphQLModule, Query, Resolver } from '@nestjs/graphql'
