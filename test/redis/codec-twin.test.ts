@@ -208,10 +208,12 @@ for k = 1, #ARGV, 2 do
   local isOne, form, length, t1, t2, t3, t4 = oneRecordForm(raw, label, #label)
   local isLonger, isOther = oneRecordForm(raw .. '!', label, #label), oneRecordForm(raw, '?' .. string.sub(label, 2), #label)
   local idleAtUs, head, a, b, c, d = unpackBytes(form, raw)
-  local s = { a, b, c, d, length = 5 }
+  local packed, s = { a, b, c, d }, { length = 5 }
   for n, tag in ipairs({ t1, t2, t3, t4 }) do
-    if tag >= 8 then
-      s[n] = tag < 15 and idleAtUs - s[n] or -1
+    if tag < 8 then
+      s[n] = tag > 0 and packed[n] or 0
+    else
+      s[n] = tag == 15 and -1 or idleAtUs - (tag > 8 and packed[n] or 0)
     end
   end
   local again, size = packedForm(#head, t1, t2, t3, t4)
