@@ -44,9 +44,22 @@ export async function freePort(below = 65_000): Promise<number> {
   }
 }
 
+/** How often another port is taken, where something else has taken the first in the meantime. */
+const PORTS_TO_TRY = 5
+
 /** Resolves when the server says that it is up. */
 export async function startServer(options: readonly string[] = [], port?: number, program = 'redis-server'): Promise<RedisServer> {
-  const ownPort = port ?? (await freePort(65_000 - BUS_OFFSET))
+  if (port !== undefined) return startServerAt(options, port, program)
+  for (let tries = 1; ; tries++) {
+    try {
+      return await startServerAt(options, await freePort(65_000 - BUS_OFFSET), program)
+    } catch (error) {
+      if (tries === PORTS_TO_TRY || !`${error}`.includes('Address already in use')) throw error
+    }
+  }
+}
+
+async function startServerAt(options: readonly string[], ownPort: number, program: string): Promise<RedisServer> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-redis-'))
   const base = [
     '--port',
