@@ -132,6 +132,7 @@ export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: n
       else if (isTold && rule.algorithm.spaced) cell.verdict.delayUs = dueUs(cell, nowUs)
     }
   }
+  if (!granted && !isTold) return false
   const isTaken = granted && op === 'take'
   for (let k = 0; k < count; k += 1) {
     const cell = cells[k] as Cell

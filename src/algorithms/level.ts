@@ -176,9 +176,10 @@ export function dateIfBooked(own: LevelRule, s: Float64Array, i: number, nowUs: 
 }
 
 /** Lowers the level to the capacity. */
-export function cutToCapacity(own: LevelRule, s: Float64Array, i: number, nowUs: number): void {
+export function cutToCapacity(own: LevelRule, s: Float64Array, i: number, nowUs: number): boolean {
   s[i + TAT] = nowUs + own.toleranceUs
   s[i + PART] = own.tolerancePart
+  return true
 }
 
 /** A state dated more than one window ahead is re-dated to now. */
@@ -288,6 +289,11 @@ function moveEarlier(own: LevelRule, s: Float64Array, i: number, atUs: number, u
   s[i + PART] = isPast ? 0 : tatPart - part + borrow * own.permits
   s[i + AT] = atUs
   return true
+}
+
+/** Whether the level is a microsecond or more below the capacity. */
+export function isBelowCapacity(own: LevelRule, s: Float64Array, i: number, nowUs: number): boolean {
+  return (s[i + TAT] as number) - nowUs < own.toleranceUs
 }
 
 /** Whether the level is no more than the capacity, at the time of writing. */

@@ -10,6 +10,7 @@ import { type Algorithm, type Limit, limitOf } from '../algorithm.ts'
 import {
   cutToCapacity,
   dateIfBooked,
+  isBelowCapacity,
   isDated,
   isWithinCapacity,
   type LevelRule,
@@ -58,8 +59,9 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
   ruleOf: (figures) => levelRule(gcraAlgorithm, figures),
 
   repair(own, s, i, nowUs) {
-    // Mostly it has no date and lies within the capacity.
-    return (isDated(s, i) || !isWithinCapacity(own, s, i, nowUs)) && redate(own, s, i, nowUs)
+    // Mostly the level is below the capacity. Then it needs no date, and one that it has is not
+    // ahead of now by a window.
+    return !isBelowCapacity(own, s, i, nowUs) && redate(own, s, i, nowUs)
   },
 
   used: levelUsed,
@@ -95,10 +97,7 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
 }
 
 function redate(own: LevelRule, s: Float64Array, i: number, nowUs: number): boolean {
-  if (!isDated(s, i)) {
-    cutToCapacity(own, s, i, nowUs)
-    return true
-  }
+  if (!isDated(s, i)) return !isWithinCapacity(own, s, i, nowUs) && cutToCapacity(own, s, i, nowUs)
   if (!levelRepair(own, s, i, nowUs)) return false
   dateIfBooked(own, s, i, nowUs)
   return true

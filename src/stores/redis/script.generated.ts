@@ -2570,6 +2570,7 @@ end
 local function cutToCapacity(own, s, i, nowUs)
   s[i] = nowUs + own.toleranceUs
   s[i + 1] = own.tolerancePart
+  return true
 end
 
 local function dateToNow(s, i, nowUs)
@@ -2803,8 +2804,7 @@ end
 do
   local function redate(own, s, i, nowUs)
     if not (s[i + 2] >= 0) then
-      cutToCapacity(own, s, i, nowUs)
-      return true
+      return not isWithinCapacity(own, s, i, nowUs) and cutToCapacity(own, s, i, nowUs)
     end
     if not levelRepair(own, s, i, nowUs) then
       return false
@@ -2821,7 +2821,7 @@ do
       return levelRule(algorithms.gcra, figures)
     end,
     repair = function(own, s, i, nowUs)
-      return (s[i + 2] >= 0 or not isWithinCapacity(own, s, i, nowUs)) and redate(own, s, i, nowUs)
+      return not (s[i] - nowUs < own.toleranceUs) and redate(own, s, i, nowUs)
     end,
     used = levelUsed,
     untilUs = levelUntilUs,
@@ -3951,6 +3951,9 @@ do
         end
       end
     end
+    if not granted and not isTold then
+      return false
+    end
     local isTaken = granted and op == 'take'
     for k = 0, count - 1 do
       local cell = cells[k]
@@ -4417,20 +4420,20 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
   do
     local chosen5
     if isHeld then
-      local chosen
-      if s3 >= 0 then
-        chosen = true
-      else
-        local aheadUs = s1 - nowUs
-        chosen = not (aheadUs < toleranceUs or aheadUs == toleranceUs and s2 <= tolerancePart)
-      end
       local chosen4
-      if chosen then
+      if not (s1 - nowUs < toleranceUs) then
         local result2
         if not (s3 >= 0) then
-          s1 = nowUs + toleranceUs
-          s2 = tolerancePart
-          result2 = true
+          local aheadUs = s1 - nowUs
+          local chosen
+          if not (aheadUs < toleranceUs or aheadUs == toleranceUs and s2 <= tolerancePart) then
+            s1 = nowUs + toleranceUs
+            s2 = tolerancePart
+            chosen = true
+          else
+            chosen = false
+          end
+          result2 = chosen
         else
           local chosen2
           if s3 - nowUs > windowUs then
@@ -4627,20 +4630,20 @@ end
   do
     local chosen5
     if isHeld then
-      local chosen
-      if s3 >= 0 then
-        chosen = true
-      else
-        local aheadUs = s1 - nowUs
-        chosen = not (aheadUs < toleranceUs or aheadUs == toleranceUs and s2 <= tolerancePart)
-      end
       local chosen4
-      if chosen then
+      if not (s1 - nowUs < toleranceUs) then
         local result2
         if not (s3 >= 0) then
-          s1 = nowUs + toleranceUs
-          s2 = tolerancePart
-          result2 = true
+          local aheadUs = s1 - nowUs
+          local chosen
+          if not (aheadUs < toleranceUs or aheadUs == toleranceUs and s2 <= tolerancePart) then
+            s1 = nowUs + toleranceUs
+            s2 = tolerancePart
+            chosen = true
+          else
+            chosen = false
+          end
+          result2 = chosen
         else
           local chosen2
           if s3 - nowUs > windowUs then
@@ -4909,20 +4912,20 @@ end
   do
     local chosen5
     if isHeld then
-      local chosen
-      if s3 >= 0 then
-        chosen = true
-      else
-        local aheadUs = s1 - nowUs
-        chosen = not (aheadUs < toleranceUs or aheadUs == toleranceUs and s2 <= tolerancePart)
-      end
       local chosen4
-      if chosen then
+      if not (s1 - nowUs < toleranceUs) then
         local result2
         if not (s3 >= 0) then
-          s1 = nowUs + toleranceUs
-          s2 = tolerancePart
-          result2 = true
+          local aheadUs = s1 - nowUs
+          local chosen
+          if not (aheadUs < toleranceUs or aheadUs == toleranceUs and s2 <= tolerancePart) then
+            s1 = nowUs + toleranceUs
+            s2 = tolerancePart
+            chosen = true
+          else
+            chosen = false
+          end
+          result2 = chosen
         else
           local chosen2
           if s3 - nowUs > windowUs then
@@ -13569,20 +13572,20 @@ local function agree(cell, nowUs, granted)
   local granted2 = granted
   local chosen5
   if cell.isHeld then
-    local chosen
-    if s[3] >= 0 then
-      chosen = true
-    else
-      local aheadUs = s[1] - nowUs
-      chosen = not (aheadUs < toleranceUs or aheadUs == toleranceUs and s[2] <= tolerancePart)
-    end
     local chosen4
-    if chosen then
+    if not (s[1] - nowUs < toleranceUs) then
       local result
       if not (s[3] >= 0) then
-        s[1] = nowUs + toleranceUs
-        s[2] = tolerancePart
-        result = true
+        local aheadUs = s[1] - nowUs
+        local chosen
+        if not (aheadUs < toleranceUs or aheadUs == toleranceUs and s[2] <= tolerancePart) then
+          s[1] = nowUs + toleranceUs
+          s[2] = tolerancePart
+          chosen = true
+        else
+          chosen = false
+        end
+        result = chosen
       else
         local chosen2
         if s[3] - nowUs > windowUs then
