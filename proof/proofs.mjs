@@ -721,20 +721,13 @@ export const PROOFS = [
   {
     file: 'src/algorithms/codec.lua',
     scope: 'newLong',
-    line: "local form, rest = shape[FORM] .. formOf(even, odd, min(behind, MOST_AT_ONCE)) .. rep('I0', MOST_TAGGED - LEAD - behind), behind - MOST_AT_ONCE",
+    line: "local form = shape[FORM] .. formOf(even, odd, behind) .. rep('I0', MOST_TAGGED - LEAD - behind)",
     becomes: [
-      "local form, rest = shape[FORM] .. formOf(even, odd, min(behind, MOST_AT_ONCE)) .. rep('I0', MOST_TAGGED + LEAD - behind), behind - MOST_AT_ONCE",
-      "local form, rest = shape[FORM] .. formOf(even, odd, min(behind, MOST_AT_ONCE)) .. rep('I0', MOST_TAGGED - LEAD + behind), behind - MOST_AT_ONCE",
+      "local form = shape[FORM] .. formOf(even, odd, behind) .. rep('I0', MOST_TAGGED + LEAD - behind)",
+      "local form = shape[FORM] .. formOf(even, odd, behind) .. rep('I0', MOST_TAGGED - LEAD + behind)",
     ],
     proof:
-      'Sluice writes no more than 20 words with tags. Of those the values behind the twentieth are dropped where they are read, however many words without bytes the form is filled up with.',
-  },
-  {
-    file: 'src/algorithms/codec.lua',
-    scope: 'newLong',
-    line: 'if rest > 0 then',
-    becomes: ['if rest >= 0 then'],
-    proof: 'With a rest of 0 nothing is added.',
+      'The values behind the twentieth are dropped where words are read, however many words without bytes the form is filled up with, and those add nothing to its size.',
   },
   {
     file: 'src/algorithms/codec.lua',
@@ -742,28 +735,6 @@ export const PROOFS = [
     line: 'for k = from, tag >= BACK and words or 0, 2 do',
     becomes: ['for k = from, tag >= BACK and words or 1, 2 do'],
     proof: '`from` is 5 or 6: neither loop is entered.',
-  },
-  {
-    file: 'src/algorithms/codec.lua',
-    scope: 'newLong',
-    line: 'if words <= MOST_TAGGED then',
-    becomes: ['if false then', 'if words < MOST_TAGGED then'],
-    proof:
-      'The other way reads the same words, into a table of its own, which is returned. `readWords` sets what is needed behind them to 0, and words behind that are written before they are read.',
-  },
-  {
-    file: 'src/algorithms/codec.lua',
-    scope: 'newLong',
-    line: 'for k = 1, count + 1 do',
-    becomes: ['for k = 1, count + 2 do'],
-    proof: 'Nothing was found there, and nothing stands there yet: nil is put in place of nil.',
-  },
-  {
-    file: 'src/algorithms/codec.lua',
-    scope: 'newLong',
-    line: 's[words + 1] = nil',
-    becomes: ['s[words + 2] = nil'],
-    proof: '`readWords` sets what is needed behind the words to 0, and words behind that are written before they are read.',
   },
   {
     file: 'src/algorithms/codec.lua',

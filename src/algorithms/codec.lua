@@ -30,7 +30,7 @@ end
 
 -- What only states of more words need, made when it is first needed.
 local function newLong()
-  local min, floor, ceil, rep, char = math.min, math.floor, math.ceil, string.rep, string.char
+  local floor, rep, char = math.floor, string.rep, string.char
 
   -- How so many words are packed that two tags take in turn.
   local function formOf(even, odd, count)
@@ -39,12 +39,12 @@ local function newLong()
 
   -- Adds to a shape what stands behind the first words.
   local function extend(shape, even, odd, behind)
-    -- Filled up to what is read at once, with words that take no bytes.
-    local form, rest = shape[FORM] .. formOf(even, odd, min(behind, MOST_AT_ONCE)) .. rep('I0', MOST_TAGGED - LEAD - behind), behind - MOST_AT_ONCE
-    shape[WORDS], shape[FORM], shape[EVEN], shape[ODD], shape[SIZE] = LEAD + behind, form, even, odd, struct.size(form)
-    if rest > 0 then
-      shape[SIZE] = shape[SIZE] + ceil(rest / 2) * struct.size(FORMS[even]) + floor(rest / 2) * struct.size(FORMS[odd])
+    if behind > MOST_TAGGED - LEAD then
+      foreign(LEAD + behind .. ' words have no tags')
     end
+    -- Filled up to what is read, with words that take no bytes.
+    local form = shape[FORM] .. formOf(even, odd, behind) .. rep('I0', MOST_TAGGED - LEAD - behind)
+    shape[WORDS], shape[FORM], shape[EVEN], shape[ODD], shape[SIZE] = LEAD + behind, form, even, odd, struct.size(form)
   end
 
   -- The words from one place on whose tag counts them back, every second of them.
@@ -54,27 +54,12 @@ local function newLong()
     end
   end
 
-  -- All words of a record, the first four as they are packed. Few of them are put into `s`, which
-  -- is quicker than a table of their own.
+  -- All words of a record, the first four as they are packed.
   local function read(shape, raw, at, idleAtUs, s)
-    local words, even, odd = shape[WORDS], shape[EVEN], shape[ODD]
-    if words <= MOST_TAGGED then
-      s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15], s[16], s[17], s[18], s[19], s[20] = unpackBytes(shape[FORM], raw, at)
-    else
-      s = { unpackBytes(shape[FORM], raw, at) }
-      for first = LEAD + MOST_AT_ONCE + 1, words, MOST_AT_ONCE do
-        local count = min(words - first + 1, MOST_AT_ONCE)
-        local found = { unpackBytes('>' .. formOf(even, odd, count), raw, s[first]) }
-        for k = 1, count + 1 do
-          s[first + k - 1] = found[k]
-        end
-      end
-      -- There it says where the bytes ended.
-      s[words + 1] = nil
-    end
-    readBack(s, even, LEAD + 1, words, idleAtUs)
-    readBack(s, odd, LEAD + 2, words, idleAtUs)
-    return s
+    local words = shape[WORDS]
+    s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15], s[16], s[17], s[18], s[19], s[20] = unpackBytes(shape[FORM], raw, at)
+    readBack(s, shape[EVEN], LEAD + 1, words, idleAtUs)
+    readBack(s, shape[ODD], LEAD + 2, words, idleAtUs)
   end
 
   local function bytesFor(number)
@@ -122,23 +107,14 @@ local function newLong()
   -- numbers.
   local function write(label, forms, heads, s, count, tags, a, b, c, d, idleAtUs)
     local even, odd, behind = tagOf(s, LEAD + 1, count, idleAtUs), tagOf(s, LEAD + 2, count, idleAtUs), count - LEAD
-    local numbers, last, number = numbersOf(s, count, even, odd, idleAtUs), min(count, LEAD + MOST_AT_ONCE), ((tags * 16 + even) * 16 + odd) * 16777216 + behind
+    local numbers, number = numbersOf(s, count, even, odd, idleAtUs), ((tags * 16 + even) * 16 + odd) * 256 + behind
     local form, head = forms[number], heads[number]
     if not form then
-      head = label .. char(floor(tags / 256), tags % 256, even * 16 + odd, floor(behind / 65536), floor(behind / 256) % 256, behind % 256)
-      form = '>I7Bc0' .. FORMS[floor(tags / 4096)] .. FORMS[floor(tags / 256) % 16] .. FORMS[floor(tags / 16) % 16] .. FORMS[tags % 16] .. formOf(even, odd, last - LEAD)
+      head = label .. char(floor(tags / 256), tags % 256, even * 16 + odd, 0, 0, behind)
+      form = '>I7Bc0' .. FORMS[floor(tags / 4096)] .. FORMS[floor(tags / 256) % 16] .. FORMS[floor(tags / 16) % 16] .. FORMS[tags % 16] .. formOf(even, odd, behind)
       forms[number], heads[number] = form, head
     end
-    local record = pack(form, idleAtUs, #head, head, a, b, c, d, unpack(numbers, LEAD + 1, last))
-    if last == count then
-      return record
-    end
-    local pieces = { record }
-    for first = last + 1, count, MOST_AT_ONCE do
-      last = min(first + MOST_AT_ONCE - 1, count)
-      pieces[#pieces + 1] = pack('>' .. formOf(even, odd, last - first + 1), unpack(numbers, first, last))
-    end
-    return table.concat(pieces)
+    return pack(form, idleAtUs, #head, head, a, b, c, d, unpack(numbers, LEAD + 1, count))
   end
 
   return { extend = extend, read = read, write = write }
@@ -185,12 +161,11 @@ local function shapeOf(head, label)
 end
 
 -- The words of a record, and zeros behind them, so many at least in all. `at`: where their bytes
--- begin; they are all there. Those of a long state may be in a table of their own, the others are
--- in `s`.
+-- begin; they are all there.
 local function readWords(shape, raw, at, idleAtUs, s, least)
   local words = shape[WORDS]
   if words > LEAD then
-    s = long.read(shape, raw, at, idleAtUs, s)
+    long.read(shape, raw, at, idleAtUs, s)
   else
     s[1], s[2], s[3], s[4] = unpackBytes(shape[FORM], raw, at)
     words = LEAD

@@ -334,6 +334,7 @@ function tagsIn(reader: Reader, headEnd: number, rule: Rule): number[] {
   // The last of an odd number has no other beside it in its byte.
   const count = behind === 0 && tags.at(-1) === 0 ? tags.length - 1 : tags.length + behind
   if (count > rule.words) throw tooMany(at, count, rule)
+  if (count > MOST_TAGGED) throw foreign(at, `${count} words have no tags: no more than ${MOST_TAGGED} do`)
   for (let k = 0; k < behind; k++) tags.push(turns[k % 2] as number)
   return tags.slice(0, count)
 }

@@ -171,9 +171,7 @@ test('reads the same states', async () => {
   }
 })
 
-/**
- * ARGV: label, when it is idle, words. Answers the record with tags, however many words there are.
- */
+/** ARGV: label, when it is idle, words. Answers the record with tags. */
 const WRITE_TAGGED = `${LIBRARY}${HEX}
 local s = {}
 for word in string.gmatch(ARGV[3], '%S+') do
@@ -181,11 +179,11 @@ for word in string.gmatch(ARGV[3], '%S+') do
 end
 return toHex(recordOf(ARGV[1], { forms = {}, heads = {} }, s[1], s[2], s[3], s[4], s, #s, tonumber(ARGV[2])))`
 
-test('words with tags may be any number, more than are packed at once too', async () => {
+test('words with tags may be any number up to 20', async () => {
   const rule = slidingLog({ limit: 20_000, window: '1d' })[RULE]
   const idleAtUs = 1_763_286_400_000_000
   const kinds: ((k: number) => number)[] = [(k) => k, (k) => idleAtUs - 50_000_000 + k, () => -1, () => idleAtUs, (k) => 2 ** 52 + k]
-  for (const [n, count] of [5, 6, 20, 21, 22, 301, 4_004, 4_005, 4_006, 8_004, 8_005, 9_001].entries()) {
+  for (const [n, count] of [5, 6, 7, 8, 12, 13, 19, 20, 20, 20].entries()) {
     const [even, odd] = [kinds[n % 5], kinds[(n >> 1) % 4]] as [(k: number) => number, (k: number) => number]
     const words = Array.from({ length: count }, (_, k) => (k < 4 ? 7 * k : k % 2 === 0 ? even(k) : odd(k)))
     const hex = (await redis.send(['EVAL', WRITE_TAGGED, '0', labelOf(rule, 'default'), `${idleAtUs}`, words.join(' ')])) as string
@@ -193,6 +191,23 @@ test('words with tags may be any number, more than are packed at once too', asyn
     expect([count, state.idleAtUs, ...state.words.subarray(0, count)]).toEqual([count, idleAtUs, ...words])
     const [read] = (await redis.send(['EVAL', READ, '0', hex])) as string[]
     expect(read?.split(', ').slice(1)).toEqual([`${idleAtUs}`, rule.numbers, `${state.end}`, words.join(' ')])
+  }
+})
+
+test('both refuse more than 20 words with tags', async () => {
+  const label = [...labelOf(slidingLog({ limit: 20_000, window: '1d' })[RULE], 'default')].map((letter) => letter.charCodeAt(0))
+  const script = `${LIBRARY}${HEX} local isRead, failure = pcall(shapeOf, fromHex(ARGV[1])) return isRead and 'read' or failure.what`
+  for (const [words, bytes] of [
+    [20, [0, 0, 16]],
+    [21, [0, 0, 17]],
+    [260, [0, 1, 0]],
+    [16_777_219, [255, 255, 255]],
+  ] as const) {
+    const head = [...label, 0x11, 0x11, 0x11, ...bytes]
+    const read = () => readState(Uint8Array.from([6, 0, 0, 0, 0, 0, 0, head.length, ...head, ...new Array(300).fill(1)]), 0).words.length
+    if (words <= 20) expect(read()).toBe(20)
+    else expect(read).toThrow(/words (have no tags|are more than)/)
+    expect(await redis.send(['EVAL', script, '0', toHex(head)])).toBe(words <= 20 ? 'read' : `${words} words have no tags`)
   }
 })
 

@@ -10,18 +10,20 @@ elseif format == --[[FORMAT]] then
   -- is packed, how long it is, and its tags.
   local known, form, length, t1, t2, t3, t4 = false, '', -1, 0, 0, 0, 0
   repeat
-    local last, cost, ofUs, drainedUs = #keys, 0, -1, 0
-    if isPlain then
-      cost = argv[2] + 0
+    local last, cost, ofUs, drainedUs, told, nextTold = #keys, argv[2], -1, -1, nil, 1
+    if not isPlain then
+      last, cost, at = key + argv[at + 1] - 1, argv[at + 3], at + 4
+    end
+    if verb == 's' then
+      told = cjson.decode(cost)
     else
-      last, at = key + argv[at + 1] - 1, at + 3
-      if verb ~= 's' then
-        cost, at = argv[at] + 0, at + 1
-      end
+      cost = cost + 0
     end
     for k = key, last do
-      if verb == 's' then
-        cost, ofUs, drainedUs, at = argv[at] + 0, argv[at + 1] + 0, argv[at + 2] + 0, at + 3
+      if told then
+        -- One time tells what a settlement is about: an algorithm asks for one of the two.
+        cost, ofUs, nextTold = told[nextTold], told[nextTold + 1], nextTold + 2
+        drainedUs = ofUs
       end
       local name = keys[k]
       local raw = heldBy[name]
@@ -127,7 +129,7 @@ elseif format == --[[FORMAT]] then
       end
       if not isUsual then
         general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
-        size = general.one(verb, label, k, cost, ofUs, drainedUs, size)
+        size = general.one(verb, label, k, cost, ofUs, size)
       end
     end
     key, verb = last + 1, argv[at]

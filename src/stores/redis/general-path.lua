@@ -75,8 +75,8 @@ local function decideRun(run)
     local cell = run.cells[k]
     local label = cell.numbers.label
     cell.rule = library().ruleBy(label, true)
-    if cell.ticket == cell.left then
-      cell.left.numbers = cell.rule.numbers
+    if cell.left and run.op == 'settle' and cell.rule.algorithm.bookable then
+      cell.ticket, cell.left.numbers = cell.left, cell.rule.numbers
     end
     if cell.own == cell.numbers then
       cell.own = cell.rule
@@ -396,18 +396,19 @@ end
 -- By its verb and its label: decisions by one limit as any others.
 local runsBy = {}
 
-local function oneRun(verb, label, cost, ofUs, drainedUs, tokens)
+-- `ofUs`: also when the charge would have drained, where that is asked for.
+local function oneRun(verb, label, cost, ofUs, tokens)
   local run = runsBy[verb .. label]
   if not run then
     run = newRun(OPS[verb], -1, -1, 1)
     local cell = addCell(run, label, 1, cost)
     run.each, run.count, runsBy[verb .. label] = decideEach, 1, run
-    cell.left = { numbers = '', words = { [0] = drainedUs, length = 1 } }
+    cell.left = { numbers = '', words = { [0] = ofUs, length = 1 } }
   end
   local cell = run.cells[0]
   cell.cost, run.ofUs = cost, ofUs
-  cell.left.words[0] = drainedUs
-  cell.ticket = tokens and { numbers = '', words = tokens } or drainedUs ~= 0 and cell.left or nil
+  cell.left.words[0] = ofUs
+  cell.ticket = tokens and { numbers = '', words = tokens } or nil
   return run
 end
 
@@ -425,9 +426,9 @@ function paths.anyRun(key, at, answered)
 end
 
 -- One decision by one limit, as any other.
-function paths.one(verb, label, k, cost, ofUs, drainedUs, answered, tokens)
+function paths.one(verb, label, k, cost, ofUs, answered, tokens)
   size = answered
-  decideAll(oneRun(verb, label, cost, ofUs, drainedUs, tokens), k, k)
+  decideAll(oneRun(verb, label, cost, ofUs, tokens), k, k)
   return size
 end
 

@@ -17,19 +17,22 @@ local function isDropped(key)
 end
 
 -- Decisions by one limit whose states are long: their words are in a table. To settle, give back
--- and renew, what each is about stands in ARGV from a place on.
+-- and renew, `told` is the cost of each and what that is about.
 local function longEach(run, first, last)
   local label, cost, ofUs, decide, words, neededWords, small = run.label, run.cost, -1, run.decide, run.words, run.neededWords, run.small
-  local large, ownAt, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.ownAt, run.verb == 'g', run.verb == 'r', nil
+  local large, told, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.told, run.verb == 'g', run.verb == 'r', nil
   -- A large state goes on reading from what it was found in, also one that is used again. Of
   -- permits that are given back or renewed, nearly all states are small.
   local held, bytes = run.held, (isReleased or isRenewal) and SMALL_BYTES
   for k = first, last do
     local key, s, raw, total, idleAtUs = keys[k], small, nil, nil, 0
     current = k
-    if ownAt then
-      local at = ownAt + (k - run.first) * 3
-      cost, ofUs, tokens = ARGV[at] + 0, ARGV[at + 1] + 0, isRenewal and wordsIn(ARGV[at + 2])
+    if told then
+      local at = (k - run.first) * 2
+      cost, ofUs = told[at + 1], told[at + 2]
+      if isRenewal then
+        tokens, ofUs = wordsIn(ofUs), -1
+      end
     end
     if isLarge then
       raw = large.open(held, key, bytes)
@@ -104,7 +107,7 @@ local function longEach(run, first, last)
       elseif isUsual then
         size = sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
       end
-      if isUsual and ownAt then
+      if isUsual and told then
         size = size + 1
         reply[size] = given
       elseif changed and not isHeld then
@@ -115,7 +118,7 @@ local function longEach(run, first, last)
       end
     end
     if not isUsual then
-      size = general().one(run.verb, label, k, cost, ofUs, 0, size, tokens)
+      size = general().one(run.verb, label, k, cost, ofUs, size, tokens)
     end
   end
 end
@@ -139,7 +142,7 @@ local function newLongRun(verb, label)
     label = label,
     cost = 0,
     first = 0,
-    ownAt = false,
+    told = false,
     decide = decide,
     words = words,
     freshWords = freshWords,
@@ -166,17 +169,16 @@ end
 -- Decisions by one limit whose states are long. Answers where the next key and the next run are,
 -- and how much is answered.
 local function longRun(verb, label, key, at, answered)
-  local run, isPlain, count = longRuns[verb .. label] or newLongRun(verb, label), #ARGV < 4, #keys
-  if not isPlain then
-    count, at = tonumber(ARGV[at + 1]), at + 3
-  end
-  local isOwnEach = verb == 's' or verb == 'g' or verb == 'r'
-  run.first, run.ownAt, size = key, isOwnEach and at, answered
-  if not isOwnEach then
-    run.cost = tonumber(ARGV[isPlain and 2 or at])
+  local run, isPlain = longRuns[verb .. label] or newLongRun(verb, label), #ARGV < 4
+  local count, cost = isPlain and #keys or tonumber(ARGV[at + 1]), ARGV[isPlain and 2 or at + 3]
+  run.first, size = key, answered
+  if verb == 's' or verb == 'g' or verb == 'r' then
+    run.told = cjson.decode(cost)
+  else
+    run.cost = tonumber(cost)
   end
   decideAll(run, key, key + count - 1)
-  return key + count, at + (isOwnEach and 3 * count or 1), size
+  return key + count, at + 4, size
 end
 
 return longRun

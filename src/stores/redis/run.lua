@@ -7,8 +7,8 @@
 -- ARGV: nowUs ('' for the server's time), 1 if a state may be large and 0 otherwise, then runs of
 -- decisions, each either
 --       a short one: t (take), c (charge), s (settle), or of what is released g (give) or r (renew), how many decisions, each by one limit, which is the same for all, on a key of its
---       own, its label (see codec.ts); then the cost, which is the same for all, or to settle, give and renew for each its cost, ofUs, and when the charge would have drained ('0' where that is not
---       asked for) or the tokens to renew;
+--       own, its label (see codec.ts); then the cost, which is the same for all, or to settle, give and renew a list of JSON with the cost of each and what it is about: when the charge would
+--       have drained, of what can be booked ahead; the tokens to renew, as text where there are several; ofUs of all else;
 --       or any other: the verb (`op aheadUs ofUs`, -1 for none), how many decisions, how many parts and how many keys each has, then for each part:
 --       its label, which of the keys it has, its cost, and to `give`, `settle`, `renew` and `line` the ticket's numbers and the ticket's words ('' for none).
 --       A plain call has nothing but a label and a cost, and c if it charges: each key is a decision, on the server's time.

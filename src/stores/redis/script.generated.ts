@@ -124,7 +124,7 @@ end
 
 -- What only states of more words need, made when it is first needed.
 local function newLong()
-  local min, floor, ceil, rep, char = math.min, math.floor, math.ceil, string.rep, string.char
+  local floor, rep, char = math.floor, string.rep, string.char
 
   -- How so many words are packed that two tags take in turn.
   local function formOf(even, odd, count)
@@ -133,12 +133,12 @@ local function newLong()
 
   -- Adds to a shape what stands behind the first words.
   local function extend(shape, even, odd, behind)
-    -- Filled up to what is read at once, with words that take no bytes.
-    local form, rest = shape[FORM] .. formOf(even, odd, min(behind, MOST_AT_ONCE)) .. rep('I0', MOST_TAGGED - LEAD - behind), behind - MOST_AT_ONCE
-    shape[WORDS], shape[FORM], shape[EVEN], shape[ODD], shape[SIZE] = LEAD + behind, form, even, odd, struct.size(form)
-    if rest > 0 then
-      shape[SIZE] = shape[SIZE] + ceil(rest / 2) * struct.size(FORMS[even]) + floor(rest / 2) * struct.size(FORMS[odd])
+    if behind > MOST_TAGGED - LEAD then
+      foreign(LEAD + behind .. ' words have no tags')
     end
+    -- Filled up to what is read, with words that take no bytes.
+    local form = shape[FORM] .. formOf(even, odd, behind) .. rep('I0', MOST_TAGGED - LEAD - behind)
+    shape[WORDS], shape[FORM], shape[EVEN], shape[ODD], shape[SIZE] = LEAD + behind, form, even, odd, struct.size(form)
   end
 
   -- The words from one place on whose tag counts them back, every second of them.
@@ -148,27 +148,12 @@ local function newLong()
     end
   end
 
-  -- All words of a record, the first four as they are packed. Few of them are put into \`s\`, which
-  -- is quicker than a table of their own.
+  -- All words of a record, the first four as they are packed.
   local function read(shape, raw, at, idleAtUs, s)
-    local words, even, odd = shape[WORDS], shape[EVEN], shape[ODD]
-    if words <= MOST_TAGGED then
-      s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15], s[16], s[17], s[18], s[19], s[20] = unpackBytes(shape[FORM], raw, at)
-    else
-      s = { unpackBytes(shape[FORM], raw, at) }
-      for first = LEAD + MOST_AT_ONCE + 1, words, MOST_AT_ONCE do
-        local count = min(words - first + 1, MOST_AT_ONCE)
-        local found = { unpackBytes('>' .. formOf(even, odd, count), raw, s[first]) }
-        for k = 1, count + 1 do
-          s[first + k - 1] = found[k]
-        end
-      end
-      -- There it says where the bytes ended.
-      s[words + 1] = nil
-    end
-    readBack(s, even, LEAD + 1, words, idleAtUs)
-    readBack(s, odd, LEAD + 2, words, idleAtUs)
-    return s
+    local words = shape[WORDS]
+    s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15], s[16], s[17], s[18], s[19], s[20] = unpackBytes(shape[FORM], raw, at)
+    readBack(s, shape[EVEN], LEAD + 1, words, idleAtUs)
+    readBack(s, shape[ODD], LEAD + 2, words, idleAtUs)
   end
 
   local function bytesFor(number)
@@ -216,23 +201,14 @@ local function newLong()
   -- numbers.
   local function write(label, forms, heads, s, count, tags, a, b, c, d, idleAtUs)
     local even, odd, behind = tagOf(s, LEAD + 1, count, idleAtUs), tagOf(s, LEAD + 2, count, idleAtUs), count - LEAD
-    local numbers, last, number = numbersOf(s, count, even, odd, idleAtUs), min(count, LEAD + MOST_AT_ONCE), ((tags * 16 + even) * 16 + odd) * 16777216 + behind
+    local numbers, number = numbersOf(s, count, even, odd, idleAtUs), ((tags * 16 + even) * 16 + odd) * 256 + behind
     local form, head = forms[number], heads[number]
     if not form then
-      head = label .. char(floor(tags / 256), tags % 256, even * 16 + odd, floor(behind / 65536), floor(behind / 256) % 256, behind % 256)
-      form = '>I7Bc0' .. FORMS[floor(tags / 4096)] .. FORMS[floor(tags / 256) % 16] .. FORMS[floor(tags / 16) % 16] .. FORMS[tags % 16] .. formOf(even, odd, last - LEAD)
+      head = label .. char(floor(tags / 256), tags % 256, even * 16 + odd, 0, 0, behind)
+      form = '>I7Bc0' .. FORMS[floor(tags / 4096)] .. FORMS[floor(tags / 256) % 16] .. FORMS[floor(tags / 16) % 16] .. FORMS[tags % 16] .. formOf(even, odd, behind)
       forms[number], heads[number] = form, head
     end
-    local record = pack(form, idleAtUs, #head, head, a, b, c, d, unpack(numbers, LEAD + 1, last))
-    if last == count then
-      return record
-    end
-    local pieces = { record }
-    for first = last + 1, count, MOST_AT_ONCE do
-      last = min(first + MOST_AT_ONCE - 1, count)
-      pieces[#pieces + 1] = pack('>' .. formOf(even, odd, last - first + 1), unpack(numbers, first, last))
-    end
-    return table.concat(pieces)
+    return pack(form, idleAtUs, #head, head, a, b, c, d, unpack(numbers, LEAD + 1, count))
   end
 
   return { extend = extend, read = read, write = write }
@@ -279,12 +255,11 @@ local function shapeOf(head, label)
 end
 
 -- The words of a record, and zeros behind them, so many at least in all. \`at\`: where their bytes
--- begin; they are all there. Those of a long state may be in a table of their own, the others are
--- in \`s\`.
+-- begin; they are all there.
 local function readWords(shape, raw, at, idleAtUs, s, least)
   local words = shape[WORDS]
   if words > LEAD then
-    s = long.read(shape, raw, at, idleAtUs, s)
+    long.read(shape, raw, at, idleAtUs, s)
   else
     s[1], s[2], s[3], s[4] = unpackBytes(shape[FORM], raw, at)
     words = LEAD
@@ -713,8 +688,8 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 -- ARGV: nowUs ('' for the server's time), 1 if a state may be large and 0 otherwise, then runs of
 -- decisions, each either
 --       a short one: t (take), c (charge), s (settle), or of what is released g (give) or r (renew), how many decisions, each by one limit, which is the same for all, on a key of its
---       own, its label (see codec.ts); then the cost, which is the same for all, or to settle, give and renew for each its cost, ofUs, and when the charge would have drained ('0' where that is not
---       asked for) or the tokens to renew;
+--       own, its label (see codec.ts); then the cost, which is the same for all, or to settle, give and renew a list of JSON with the cost of each and what it is about: when the charge would
+--       have drained, of what can be booked ahead; the tokens to renew, as text where there are several; ofUs of all else;
 --       or any other: the verb (\`op aheadUs ofUs\`, -1 for none), how many decisions, how many parts and how many keys each has, then for each part:
 --       its label, which of the keys it has, its cost, and to \`give\`, \`settle\`, \`renew\` and \`line\` the ticket's numbers and the ticket's words ('' for none).
 --       A plain call has nothing but a label and a cost, and c if it charges: each key is a decision, on the server's time.
@@ -832,18 +807,20 @@ elseif format == --[[FORMAT]] then
   -- is packed, how long it is, and its tags.
   local known, form, length, t1, t2, t3, t4 = false, '', -1, 0, 0, 0, 0
   repeat
-    local last, cost, ofUs, drainedUs = #keys, 0, -1, 0
-    if isPlain then
-      cost = argv[2] + 0
+    local last, cost, ofUs, drainedUs, told, nextTold = #keys, argv[2], -1, -1, nil, 1
+    if not isPlain then
+      last, cost, at = key + argv[at + 1] - 1, argv[at + 3], at + 4
+    end
+    if verb == 's' then
+      told = cjson.decode(cost)
     else
-      last, at = key + argv[at + 1] - 1, at + 3
-      if verb ~= 's' then
-        cost, at = argv[at] + 0, at + 1
-      end
+      cost = cost + 0
     end
     for k = key, last do
-      if verb == 's' then
-        cost, ofUs, drainedUs, at = argv[at] + 0, argv[at + 1] + 0, argv[at + 2] + 0, at + 3
+      if told then
+        -- One time tells what a settlement is about: an algorithm asks for one of the two.
+        cost, ofUs, nextTold = told[nextTold], told[nextTold + 1], nextTold + 2
+        drainedUs = ofUs
       end
       local name = keys[k]
       local raw = heldBy[name]
@@ -949,7 +926,7 @@ elseif format == --[[FORMAT]] then
       end
       if not isUsual then
         general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
-        size = general.one(verb, label, k, cost, ofUs, drainedUs, size)
+        size = general.one(verb, label, k, cost, ofUs, size)
       end
     end
     key, verb = last + 1, argv[at]
@@ -1092,19 +1069,22 @@ local function isDropped(key)
 end
 
 -- Decisions by one limit whose states are long: their words are in a table. To settle, give back
--- and renew, what each is about stands in ARGV from a place on.
+-- and renew, \`told\` is the cost of each and what that is about.
 local function longEach(run, first, last)
   local label, cost, ofUs, decide, words, neededWords, small = run.label, run.cost, -1, run.decide, run.words, run.neededWords, run.small
-  local large, ownAt, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.ownAt, run.verb == 'g', run.verb == 'r', nil
+  local large, told, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.told, run.verb == 'g', run.verb == 'r', nil
   -- A large state goes on reading from what it was found in, also one that is used again. Of
   -- permits that are given back or renewed, nearly all states are small.
   local held, bytes = run.held, (isReleased or isRenewal) and SMALL_BYTES
   for k = first, last do
     local key, s, raw, total, idleAtUs = keys[k], small, nil, nil, 0
     current = k
-    if ownAt then
-      local at = ownAt + (k - run.first) * 3
-      cost, ofUs, tokens = ARGV[at] + 0, ARGV[at + 1] + 0, isRenewal and wordsIn(ARGV[at + 2])
+    if told then
+      local at = (k - run.first) * 2
+      cost, ofUs = told[at + 1], told[at + 2]
+      if isRenewal then
+        tokens, ofUs = wordsIn(ofUs), -1
+      end
     end
     if isLarge then
       raw = large.open(held, key, bytes)
@@ -1179,7 +1159,7 @@ local function longEach(run, first, last)
       elseif isUsual then
         size = sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
       end
-      if isUsual and ownAt then
+      if isUsual and told then
         size = size + 1
         reply[size] = given
       elseif changed and not isHeld then
@@ -1190,7 +1170,7 @@ local function longEach(run, first, last)
       end
     end
     if not isUsual then
-      size = general().one(run.verb, label, k, cost, ofUs, 0, size, tokens)
+      size = general().one(run.verb, label, k, cost, ofUs, size, tokens)
     end
   end
 end
@@ -1214,7 +1194,7 @@ local function newLongRun(verb, label)
     label = label,
     cost = 0,
     first = 0,
-    ownAt = false,
+    told = false,
     decide = decide,
     words = words,
     freshWords = freshWords,
@@ -1241,17 +1221,16 @@ end
 -- Decisions by one limit whose states are long. Answers where the next key and the next run are,
 -- and how much is answered.
 local function longRun(verb, label, key, at, answered)
-  local run, isPlain, count = longRuns[verb .. label] or newLongRun(verb, label), #ARGV < 4, #keys
-  if not isPlain then
-    count, at = tonumber(ARGV[at + 1]), at + 3
-  end
-  local isOwnEach = verb == 's' or verb == 'g' or verb == 'r'
-  run.first, run.ownAt, size = key, isOwnEach and at, answered
-  if not isOwnEach then
-    run.cost = tonumber(ARGV[isPlain and 2 or at])
+  local run, isPlain = longRuns[verb .. label] or newLongRun(verb, label), #ARGV < 4
+  local count, cost = isPlain and #keys or tonumber(ARGV[at + 1]), ARGV[isPlain and 2 or at + 3]
+  run.first, size = key, answered
+  if verb == 's' or verb == 'g' or verb == 'r' then
+    run.told = cjson.decode(cost)
+  else
+    run.cost = tonumber(cost)
   end
   decideAll(run, key, key + count - 1)
-  return key + count, at + (isOwnEach and 3 * count or 1), size
+  return key + count, at + 4, size
 end
 
 return longRun
@@ -1335,8 +1314,8 @@ local function decideRun(run)
     local cell = run.cells[k]
     local label = cell.numbers.label
     cell.rule = library().ruleBy(label, true)
-    if cell.ticket == cell.left then
-      cell.left.numbers = cell.rule.numbers
+    if cell.left and run.op == 'settle' and cell.rule.algorithm.bookable then
+      cell.ticket, cell.left.numbers = cell.left, cell.rule.numbers
     end
     if cell.own == cell.numbers then
       cell.own = cell.rule
@@ -1656,18 +1635,19 @@ end
 -- By its verb and its label: decisions by one limit as any others.
 local runsBy = {}
 
-local function oneRun(verb, label, cost, ofUs, drainedUs, tokens)
+-- \`ofUs\`: also when the charge would have drained, where that is asked for.
+local function oneRun(verb, label, cost, ofUs, tokens)
   local run = runsBy[verb .. label]
   if not run then
     run = newRun(OPS[verb], -1, -1, 1)
     local cell = addCell(run, label, 1, cost)
     run.each, run.count, runsBy[verb .. label] = decideEach, 1, run
-    cell.left = { numbers = '', words = { [0] = drainedUs, length = 1 } }
+    cell.left = { numbers = '', words = { [0] = ofUs, length = 1 } }
   end
   local cell = run.cells[0]
   cell.cost, run.ofUs = cost, ofUs
-  cell.left.words[0] = drainedUs
-  cell.ticket = tokens and { numbers = '', words = tokens } or drainedUs ~= 0 and cell.left or nil
+  cell.left.words[0] = ofUs
+  cell.ticket = tokens and { numbers = '', words = tokens } or nil
   return run
 end
 
@@ -1685,9 +1665,9 @@ function paths.anyRun(key, at, answered)
 end
 
 -- One decision by one limit, as any other.
-function paths.one(verb, label, k, cost, ofUs, drainedUs, answered, tokens)
+function paths.one(verb, label, k, cost, ofUs, answered, tokens)
   size = answered
-  decideAll(oneRun(verb, label, cost, ofUs, drainedUs, tokens), k, k)
+  decideAll(oneRun(verb, label, cost, ofUs, tokens), k, k)
   return size
 end
 

@@ -93,7 +93,7 @@ function addRun(args: string[], call: ScriptCall, first: number, next: number): 
   const [{ rule, limit, cost }] = head.parts as [Part]
   args.push(verb, `${next - first}`, knownLabel(rule, limit))
   if (!isOwnEach(verb)) args.push(`${cost}`)
-  else for (let k = first; k < next; k++) addOwn(args, call.steps[k] as Step)
+  else args.push(ownOfEach(call.steps.slice(first, next)))
 }
 
 /** Whether what a decision is about is written down for each of a run. */
@@ -101,9 +101,18 @@ function isOwnEach(verb: ShortVerb | undefined): boolean {
   return verb === 's' || verb === 'g' || verb === 'r'
 }
 
-function addOwn(args: string[], { ofUs, parts }: Step): void {
-  const [{ cost, ticket }] = parts as [Part]
-  args.push(`${cost}`, `${ofUs}`, ticket === undefined ? '0' : ticket.words.join(' '))
+/**
+ * The cost of each of a run and what it is about: the one word of its ticket, several as text, or
+ * when it was entered where it has none. One text of JSON: Redis makes an object and a string of
+ * Lua for every argument.
+ */
+function ownOfEach(steps: readonly Step[]): string {
+  const own: (number | string)[] = []
+  for (const { ofUs, parts } of steps) {
+    const [{ cost, ticket }] = parts as [Part]
+    own.push(cost, ticket === undefined ? ofUs : ticket.words.length === 1 ? (ticket.words[0] as number) : ticket.words.join(' '))
+  }
+  return JSON.stringify(own)
 }
 
 function addAnyRun(args: string[], { op, aheadUs, ofUs, parts }: Step, spread: Spread | undefined, count: number): void {
