@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { Random } from '../../test/model/random.ts'
 import { type Limit, RULE, type Rule } from './algorithm.ts'
 import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from './all.ts'
+import { FORMATS } from './formats.ts'
 
 const SECOND = 1_000_000
 const BESIDE = 5
@@ -79,6 +80,11 @@ function answers({ own, to, nowUs, cost, verb, ofUs }: Contact, s: Float64Array,
   said.push(algorithm.charge(own, to, s, i, nowUs, cost))
   return [...said, algorithm.fields(to, s, i)]
 }
+
+test.each(FORMATS.map(({ algorithm }) => algorithm))('$type is at most twelve functions', (algorithm) => {
+  const functions = Object.entries(algorithm).filter(([, value]) => typeof value === 'function')
+  expect(functions.length, functions.map(([name]) => name).join(' ')).toBeLessThanOrEqual(12)
+})
 
 test('a limit keeps a frozen copy of what it was made from', () => {
   const rate = { permits: 7, per: '1s' as const }

@@ -5,7 +5,7 @@
  * from the layers above: the time is an argument, and the store decides where the numbers lie.
  * Redis runs the same functions: a generator turns this TypeScript into Lua
  * (docs/decisions/lua-from-typescript.md), which is why it is written in a small part of the
- * language.
+ * language. An algorithm is at most twelve functions, of which eight are in all of them.
  *
  * **State** is a few doubles, lying in `s` from index `i` on. All zeros is the state of a key that
  * has used nothing. The functions that read never write; `repair`, `charge` and `giveBack` write
@@ -66,9 +66,9 @@ export interface Algorithm<R extends Rule = Rule> {
 
   /**
    * How long until at most `room` permits are in use, if nothing else happened: 0 when that is so
-   * now.
+   * now. Where callers stand in line, `place` is the caller's; without it, or with 0, it has none.
    */
-  untilUs(own: R, s: Float64Array, i: number, nowUs: number, room: number): number
+  untilUs(own: R, s: Float64Array, i: number, nowUs: number, room: number, place?: number): number
 
   /** How long until the key is idle, as if never used. */
   resetUs(own: R, s: Float64Array, i: number, nowUs: number): number
@@ -112,21 +112,10 @@ export interface Algorithm<R extends Rule = Rule> {
   renew?(own: R, to: R, s: Float64Array, i: number, nowUs: number, tokens: Float64Array, cost: number): number
 
   /**
-   * If released: `untilUs` of a caller that stands in line at `place`, or has no place there, 0.
-   */
-  inLineUs?(own: R, s: Float64Array, i: number, nowUs: number, room: number, place: number): number
-
-  /**
    * If released: keeps the place of a caller that has to wait, or gives it one behind all others.
    * Answers the place, -1 if the line is full.
    */
   stand?(own: R, to: R, s: Float64Array, i: number, nowUs: number, place: number): number
-
-  /**
-   * If released: how many entries a state under a rule has room for, each of one holder or of one
-   * caller in line.
-   */
-  placesIn?(rule: R): number
 
   /** If released: whether a state has an entry under a token. */
   hasToken?(s: Float64Array, i: number, token: number): boolean
@@ -188,6 +177,11 @@ export interface Rule {
    * hold it.
    */
   readonly endless?: boolean
+  /**
+   * If released: how many entries a state has room for, each of one holder or of one caller in
+   * line.
+   */
+  readonly places?: number
 }
 
 /**

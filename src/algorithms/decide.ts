@@ -250,11 +250,7 @@ function takeInLine(cells: readonly Cell[], nowUs: number): boolean {
 
 function fitsInLine(cell: Cell, nowUs: number): boolean {
   const own = cell.own
-  const room = cell.rule.capacity - cell.cost
-  const waitUs =
-    own.algorithm.inLineUs === undefined
-      ? own.algorithm.untilUs(own, cell.s, cell.i, nowUs, room)
-      : own.algorithm.inLineUs(own, cell.s, cell.i, nowUs, room, placeOf(cell))
+  const waitUs = own.algorithm.untilUs(own, cell.s, cell.i, nowUs, cell.rule.capacity - cell.cost, placeOf(cell))
   if (waitUs > 0) return refuse(cell.verdict, 'limited', waitUs)
   if (cell.rule.algorithm.spaced) cell.verdict.delayUs = dueUs(cell, nowUs)
   return true

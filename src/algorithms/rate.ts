@@ -5,7 +5,6 @@
 import { SluiceError, shown } from '../errors.ts'
 import { greatestCommonDivisor, mulDiv, remainder } from './arithmetic.ts'
 
-const MS_US = 1_000
 const DAY_US = 86_400_000_000
 
 export const MAX_PERMITS = 1_000_000_000
@@ -30,7 +29,7 @@ export type Rate = `${number}/${DurationUnit}` | `${number}/${number}${DurationU
 
 const UNIT_US: Readonly<Record<DurationUnit, number>> = {
   us: 1,
-  ms: MS_US,
+  ms: 1_000,
   s: 1_000_000,
   min: 60_000_000,
   h: 3_600_000_000,
@@ -42,41 +41,31 @@ const UNITS = Object.keys(UNIT_US).join(', ')
 /**
  * Whole microseconds of a duration from 1 microsecond to 366 days. `what` names the option in
  * errors.
+ *
+ * 333.334 ms is 333334 us although the product is not: it counts as whole if dividing gives back
+ * the number that was written.
  */
 export function durationUs(duration: Duration, what: string, range = 'must be from 1 microsecond to 366 days'): number {
-  const us = typeof duration === 'string' ? parsedUs(duration, what) : microsecondsOfMs(duration, what)
+  const [amount, unit] = amountOf(duration)
+  if (!isUnit(unit)) {
+    throw invalid(what, duration, `must be milliseconds or a number with a unit (${UNITS}), such as '500ms' or '10s'`)
+  }
+  const us = Math.round(amount * UNIT_US[unit])
+  if (us / UNIT_US[unit] !== amount) throw invalid(what, duration, 'must be a whole number of microseconds')
   if (us < 1 || us > MAX_PERIOD_US) throw invalid(what, duration, range)
   return us
 }
 
-function parsedUs(text: string, what: string): number {
-  const [, amount, unit = ''] = /^(\d+(?:\.\d+)?) ?([a-z]+)$/.exec(text) ?? []
-  if (!isUnit(unit)) {
-    throw invalid(what, text, `must be milliseconds or a number with a unit (${UNITS}), such as '500ms' or '10s'`)
-  }
-  return wholeMicroseconds(Number(amount), UNIT_US[unit], text, what)
+/** The number and its unit, which is empty where a caller passed something else. */
+function amountOf(duration: Duration): [amount: number, unit: string] {
+  if (typeof duration !== 'string') return [duration, Number.isFinite(duration) ? 'ms' : '']
+  const [, amount, unit = ''] = /^(\d+(?:\.\d+)?) ?([a-z]+)$/.exec(duration) ?? []
+  return [Number(amount), unit]
 }
 
 /** Its own units only: every object also inherits a `constructor`. */
 function isUnit(text: string): text is DurationUnit {
   return Object.hasOwn(UNIT_US, text)
-}
-
-function microsecondsOfMs(ms: number, what: string): number {
-  if (typeof ms !== 'number' || !Number.isFinite(ms)) {
-    throw invalid(what, ms, `must be milliseconds or a number with a unit (${UNITS}), such as '500ms' or '10s'`)
-  }
-  return wholeMicroseconds(ms, MS_US, ms, what)
-}
-
-/**
- * 333.334 ms is 333334 us although the product is not: it counts as whole if dividing gives back
- * the number that was written.
- */
-function wholeMicroseconds(amount: number, unitUs: number, written: unknown, what: string): number {
-  const us = Math.round(amount * unitUs)
-  if (us / unitUs !== amount) throw invalid(what, written, 'must be a whole number of microseconds')
-  return us
 }
 
 /** Permits per microseconds, in lowest terms. */

@@ -116,7 +116,7 @@ class Decided {
     const leftUs = Math.max(0, Math.round(delayMs * 1000) - us)
     const charges = this.#settler?.chargesOf(this).map((charge) => ({ ...charge, drainedUs: charge.drainedUs - leftUs })) ?? []
     const settler = this.#settler && new SettlerOf(this.#settler, charges)
-    const after = (part: DecisionPart) => ({ ...part, delayMs: 0, resetAfterMs: minusUs(part.resetAfterMs, us) })
+    const after = (part: DecisionPart) => ({ ...part, delayMs: 0, resetAfterMs: Math.max(0, plusUs(part.resetAfterMs, -us)) })
     const parts = Object.entries(this.parts).map(([name, part]) => [name, after(part)])
     const laterMs = isBooked ? plusUs(atMs, us) : atMs
     return new Decided(after(this), laterMs, policy, Object.fromEntries(parts), degraded, settler, this.#key, this.#cost)
@@ -176,16 +176,19 @@ function decisionOfAll(
   let resetUs = 0
   let delayUs = 0
   let latestUs = 0
+  const parts: Record<string, DecisionPart> = {}
   for (let k = 0; k < verdicts.length; k++) {
+    const one = asked[k] as NamedRule
     const verdict = verdicts[k] as Verdict
+    parts[one.name] = partOf(one.rule.capacity, verdict)
     resetUs = Math.max(resetUs, verdict.resetUs)
     delayUs = Math.max(delayUs, verdict.delayUs)
     // Where limits were entered at different times, because the clock had stepped back, those that
     // keep a date have the latest.
-    latestUs = Math.max(latestUs, enteredUs(asked[k] as NamedRule, verdict))
+    latestUs = Math.max(latestUs, enteredUs(one, verdict))
   }
   const figures = partOf(rule.capacity, { outcome, remaining, retryUs, resetUs, delayUs: outcome === 'allowed' ? delayUs : 0 })
-  return new Decided(figures, latestUs / 1000, name, decisionParts(asked, verdicts), degraded, settler, key, cost)
+  return new Decided(figures, latestUs / 1000, name, parts, degraded, settler, key, cost)
 }
 
 /**
@@ -198,22 +201,9 @@ export function atItsTime<Name extends string>(decision: Decision<Name>, waitedU
   return (decision as unknown as Decided).later(Math.max(waitedUs, 0), isBooked) as unknown as Decision<Name>
 }
 
-function minusUs(ms: number, us: number): number {
-  return Math.max(0, plusUs(ms, -us))
-}
-
 /** Adding milliseconds would leave a rest behind the microseconds. */
 function plusUs(ms: number, us: number): number {
   return (Math.round(ms * 1000) + us) / 1000
-}
-
-function decisionParts(asked: readonly NamedRule[], verdicts: readonly Verdict[]): Record<string, DecisionPart> {
-  const parts: Record<string, DecisionPart> = {}
-  for (let k = 0; k < asked.length; k++) {
-    const { name, rule } = asked[k] as NamedRule
-    parts[name] = partOf(rule.capacity, verdicts[k] as Verdict)
-  }
-  return parts
 }
 
 type Figures = Pick<Verdict, 'outcome' | 'remaining' | 'retryUs' | 'resetUs' | 'delayUs'>

@@ -96,12 +96,6 @@ export class Plans<Name extends string> {
     return (name !== undefined && this.#named.get(name)) || this.base
   }
 
-  /** Parts that were made some time ago, with the numbers of now. */
-  renumbered(parts: readonly Part[], name: string | undefined): Part[] {
-    const { limits } = this.still(name).scope
-    return parts.map((part, k) => part.with({ rule: (limits[k] as NamedRule).rule }))
-  }
-
   /**
    * Checks other numbers, which must have the same limits. The function that it returns puts them
    * in place. Without `plans` those stay.

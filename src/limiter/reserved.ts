@@ -1,7 +1,7 @@
 /** A reservation that was granted, and what gives it back. */
 import type { Ticket, Verdict } from '../algorithms/decide.ts'
 import { type Booked, bookedOf } from '../stores/queue/booked-permits.ts'
-import { type Charge, chargesOf, giveBacks, type Settlement } from '../stores/settlement.ts'
+import { type Charge, chargesOf, giveBacks, type Settlement, settlement } from '../stores/settlement.ts'
 import { allAllowed, type Part } from '../stores/store.ts'
 import type { Settler } from './settling.ts'
 
@@ -60,6 +60,6 @@ export class Reserved {
   given(parts: readonly Part[]): Settlement[] {
     const booked = parts.map((part, k) => part.with({ ticket: this.#tickets[k] })).filter(({ ticket }) => ticket !== undefined)
     const isAlong = (_: unknown, k: number) => this.#tickets[k] === undefined
-    return [{ op: 'give', aheadUs: -1, ofUs: -1, parts: booked }, ...giveBacks(parts.filter(isAlong), this.#charges.filter(isAlong))]
+    return [settlement('give', -1, booked), ...giveBacks(parts.filter(isAlong), this.#charges.filter(isAlong))]
   }
 }

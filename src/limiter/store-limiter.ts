@@ -1,5 +1,6 @@
 /** A limiter turns a verb into one step for the store, and the store's verdicts into a decision. */
 import type { Verdict } from '../algorithms/decide.ts'
+import { renumbered } from '../stores/step.ts'
 import { allAllowed, type OpenStates, type Store } from '../stores/store.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import type { DecisionEvent } from './events.ts'
@@ -151,7 +152,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
     const isDone = !reserved.end(this.ownClock.nowUs()) || this.queues.queue(parts, planName)?.takeOver(parts, reserved.booked)
     // The plan's numbers may have been updated since, or the plan dropped.
     const plan = this.plans.still(planName)
-    const given = isDone ? [] : reserved.given(this.plans.renumbered(parts, planName))
+    const given = isDone ? [] : reserved.given(renumbered(parts, plan.scope.limits))
     return this.applyAll(plan, given, () => this.tryAgain(parts))
   }
 }

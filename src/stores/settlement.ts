@@ -42,18 +42,19 @@ export function settlements(parts: readonly Part[], charges: readonly Charge[]):
     const part = parts[k] as Part
     part.ticket = leftBy(part.rule, charges[k] as Charge)
   }
-  if (charges.every((charge) => charge.enteredUs === enteredUs)) return [settlement(enteredUs, parts)]
+  if (charges.every((charge) => charge.enteredUs === enteredUs)) return [settlement('settle', enteredUs, parts)]
   const times = new Set(charges.map((charge) => charge.enteredUs))
   return [...times].map((ofUs) =>
     settlement(
+      'settle',
       ofUs,
       parts.filter((_, k) => charges[k]?.enteredUs === ofUs),
     ),
   )
 }
 
-function settlement(ofUs: number, parts: readonly Part[]): Settlement {
-  return { op: 'settle', aheadUs: -1, ofUs, parts }
+export function settlement(op: 'give' | 'settle', ofUs: number, parts: readonly Part[]): Settlement {
+  return { op, aheadUs: -1, ofUs, parts }
 }
 
 /** Gives charges back, whole as far as they are still in use. */

@@ -100,6 +100,11 @@ export class Step {
   }
 }
 
+/** The same parts by the numbers of these limits, which are in the same order. */
+export function renumbered(parts: readonly Part[], limits: Scope['limits']): Part[] {
+  return parts.map((part, k) => part.with({ rule: (limits[k] as Scope['limits'][number]).rule }))
+}
+
 /** Whether some of these limits are in use until they are released. */
 export function anyUntilReleased(limits: readonly { readonly rule: Rule }[]): boolean {
   for (const { rule } of limits) if (rule.algorithm.untilReleased) return true

@@ -25,7 +25,6 @@ import {
   EXPIRES,
   effectiveUs,
   endOf,
-  entriesIn,
   entryFrom,
   entryOf,
   extend,
@@ -41,6 +40,7 @@ import {
   makeRoom,
   put,
   remove,
+  roomFor,
   SOONEST,
   TOTAL,
   WAITING,
@@ -92,6 +92,7 @@ interface ConcurrencyRule extends Rule {
   /** Infinity where there is no lease. */
   readonly leaseUs: number
   readonly mostLeases: number
+  readonly places: number
 }
 
 export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
@@ -104,18 +105,20 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
     const capacity = figures[0] as number
     const us = figures[1] as number
     const mostLeases = us === 0 ? MOST_ENDLESS : MOST_LEASES
+    // Twice what it admits, for leases that come back after the store lost its data.
+    const places = roomFor(2 * Math.min(capacity, mostLeases) + MOST_IN_LINE)
     return Object.freeze({
       algorithm: concurrencyAlgorithm,
       capacity,
       figures,
       numbers: figures.join(' '),
       windowUs: us === 0 ? MAX_FILL_US : us,
-      // Twice what it admits, for leases that come back after the store lost its data.
-      words: wordsFor(2 * Math.min(capacity, mostLeases) + MOST_IN_LINE),
+      words: ENTRIES + places * ENTRY_WORDS,
       freshWords: ENTRIES,
       endless: us === 0,
       leaseUs: us === 0 ? Number.POSITIVE_INFINITY : us,
       mostLeases,
+      places,
     })
   },
 
@@ -148,8 +151,8 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
     return totalAt(s, i, effectiveUs(s, i, nowUs))
   },
 
-  untilUs(own, s, i, nowUs, room) {
-    return freeInUs(s, i, nowUs, own.mostLeases, room, 0)
+  untilUs(own, s, i, nowUs, room, place) {
+    return freeInUs(s, i, nowUs, own.mostLeases, room, place === undefined ? 0 : place)
   },
 
   resetUs(own, s, i, nowUs) {
@@ -161,7 +164,7 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
     forgetIfIdle(own, s, i, nowUs)
     const atUs = effectiveUs(s, i, nowUs)
     lapse(s, i, atUs)
-    makeRoom(s, i, roomIn(to))
+    makeRoom(s, i, to.places)
     const token = nextToken(s, i, atUs)
     append(s, i, token, cost, atUs + to.leaseUs)
     s[i + HELD] = (s[i + HELD] as number) + 1
@@ -205,10 +208,6 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
     return renewed
   },
 
-  inLineUs(own, s, i, nowUs, room, place) {
-    return freeInUs(s, i, nowUs, own.mostLeases, room, place)
-  },
-
   stand(own, to, s, i, nowUs, place) {
     forgetIfIdle(own, s, i, nowUs)
     const atUs = effectiveUs(s, i, nowUs)
@@ -222,16 +221,12 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
     }
     if (!hasRoom(own, s, i, atUs) || waitingAt(s, i, atUs) >= MOST_IN_LINE) return -1
     lapse(s, i, atUs)
-    makeRoom(s, i, roomIn(own))
+    makeRoom(s, i, own.places)
     const token = nextToken(s, i, atUs)
     append(s, i, token, IN_LINE + to.capacity, untilUs)
     s[i + WAITING] = (s[i + WAITING] as number) + 1
     s[i + AT] = atUs
     return token
-  },
-
-  placesIn(rule) {
-    return roomIn(rule)
   },
 
   hasToken(s, i, token) {
@@ -251,13 +246,8 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
   },
 }
 
-/** How many entries a state under a rule has room for. */
-function roomIn(rule: ConcurrencyRule): number {
-  return entriesIn(rule.words)
-}
-
 function hasRoom(own: ConcurrencyRule, s: Float64Array, i: number, atUs: number): boolean {
-  return heldAt(s, i, atUs) + waitingAt(s, i, atUs) < roomIn(own)
+  return heldAt(s, i, atUs) + waitingAt(s, i, atUs) < own.places
 }
 
 /**
@@ -318,7 +308,7 @@ function isUnknown(s: Float64Array, i: number, token: number): boolean {
 /** Counts a lease that a lost state gave out. What that gave out until now may come as well. */
 function adopt(own: ConcurrencyRule, s: Float64Array, i: number, atUs: number, token: number, cost: number, expiresUs: number): void {
   lapse(s, i, atUs)
-  makeRoom(s, i, roomIn(own))
+  makeRoom(s, i, own.places)
   if ((s[i + LAST] as number) === 0) {
     s[i + FIRST] = Math.max(atUs, token + 1)
     s[i + LAST] = Math.max(atUs, token)

@@ -45,7 +45,7 @@ export function roomFor(entries: number): number {
 }
 
 /** How many entries so many words have room for. */
-export function entriesIn(words: number): number {
+function entriesIn(words: number): number {
   return (words - ENTRIES) / ENTRY_WORDS
 }
 

@@ -103,7 +103,7 @@ class ProcessMemory implements MemoryStore {
   }
 
   open(scope: Scope, nowUs: () => number): OpenStates {
-    const held = this.#heldFor(scope.name)
+    const held = this.#held.get(scope.name) ?? new HeldTables(scope.name)
     // All of them first: what is refused must leave nothing behind.
     for (const { name, rule } of scope.limits) held.table(name)?.check(rule)
     const tables = scope.limits.map(({ name, rule }) => {
@@ -111,6 +111,7 @@ class ProcessMemory implements MemoryStore {
       table.makeRoomFor(rule)
       return table
     })
+    this.#held.set(scope.name, held)
     held.open += 1
     held.nowUs = nowUs
     this.#closed?.delete(held)
@@ -151,14 +152,6 @@ class ProcessMemory implements MemoryStore {
       for (const table of held.tables) table.sweep(nowUs, 0)
       if (held.size === 0) this.#drop(held)
     }
-  }
-
-  #heldFor(name: string): HeldTables {
-    const known = this.#held.get(name)
-    if (known !== undefined) return known
-    const held = new HeldTables(name)
-    this.#held.set(name, held)
-    return held
   }
 
   #close(held: HeldTables): void {

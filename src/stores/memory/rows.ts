@@ -5,7 +5,7 @@
  * speak of; only the first page begins small and is doubled until it is as large as the others,
  * because most tables hold few keys. States that grow, or are large, have a page each.
  */
-import type { Rule, StateFields } from '../../algorithms/algorithm.ts'
+import type { Rule } from '../../algorithms/algorithm.ts'
 import type { Cell } from '../../algorithms/decide.ts'
 import { Rules } from './rules.ts'
 
@@ -99,11 +99,6 @@ export class Rows {
     const at = (row & this.#mask) * this.#stride
     const rule = this.#rules.of(page[at] as number)
     return rule.algorithm.resetUs(rule, page, at + 1, nowUs)
-  }
-
-  fields(row: number): StateFields {
-    const { rule, s, i } = this.at(row)
-    return rule.algorithm.fields(rule, s, i)
   }
 
   /** The state of a row, where it lies. */

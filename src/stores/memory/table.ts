@@ -99,7 +99,9 @@ export class Table {
 
   inspect(key: string): StateFields | undefined {
     const row = this.#rowOf.get(key)
-    return row === undefined ? undefined : this.#rows.fields(row)
+    if (row === undefined) return undefined
+    const { rule, s, i } = this.#rows.at(row)
+    return rule.algorithm.fields(rule, s, i)
   }
 
   /** Calls `fn` with every key and its state. */

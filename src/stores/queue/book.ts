@@ -1,7 +1,7 @@
 /** The bookings of the waiters of one key, limit by limit, and how they are given back. */
 
-import { giveBacks, type Settlement } from '../settlement.ts'
-import { Part } from '../step.ts'
+import { giveBacks, type Settlement, settlement } from '../settlement.ts'
+import type { Part } from '../step.ts'
 import { type Booked, BookedPermits, chargeOf, dueAtStoreUs } from './booked-permits.ts'
 
 export class Book {
@@ -105,10 +105,8 @@ export class Book {
     return this.#holdings.flatMap((holding, limit) =>
       giveUp(holding, (parts[limit] as Part).cost, limit).flatMap((booked): Settlement[] => {
         const { cost, ticket } = booked
-        const back = parts.map(
-          (part, k) => new Part(part.limit, part.rule, part.key, k === limit ? cost : 0, k === limit ? ticket : undefined),
-        )
-        if (dueAtStoreUs(booked) + holding.offsetUs > nowUs) return [{ op: 'give', aheadUs: -1, ofUs: -1, parts: back }]
+        const back = parts.map((part, k) => part.with(k === limit ? { cost, ticket } : { cost: 0 }))
+        if (dueAtStoreUs(booked) + holding.offsetUs > nowUs) return [settlement('give', -1, back)]
         const charge = chargeOf(booked)
         return giveBacks(
           back,

@@ -8,7 +8,7 @@
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { GuardedStore } from '../remote/guarded-store.ts'
-import type { Step } from '../step.ts'
+import { renumbered, type Step } from '../step.ts'
 import { allAllowed, type Part } from '../store.ts'
 import { bookedOf } from './booked-permits.ts'
 import { Horizon } from './horizon.ts'
@@ -268,7 +268,7 @@ export class LateQueue extends Queue {
 
   /** Permits taken under the old numbers are given back, and the waiter asks anew. */
   #answeredUnderOldNumbers({ waiter, parts }: Question, isTaken: boolean, verdicts: readonly Verdict[]): void {
-    if (isTaken) this.#outdated.push({ parts: this.renumbered(parts), answer: { limits: parts, verdicts } })
+    if (isTaken) this.#outdated.push({ parts: renumbered(parts, this.plan.scope.limits), answer: { limits: parts, verdicts } })
     if (waiter.isOverdue && waiter.state !== 'gone' && waiter.state !== 'booked') this.takeOut(waiter).refuse('TIMEOUT')
     else if (waiter.state === 'asking') this.line.standOutside(waiter)
     this.retryAtUs = 0

@@ -10,7 +10,7 @@
 import type { Ticket, Verdict } from '../../algorithms/decide.ts'
 import type { Alarm } from '../../clock/alarms.ts'
 import { chargesOf, giveBacks, type Settlement } from '../settlement.ts'
-import { Part, type Scope, Step } from '../step.ts'
+import { Part, renumbered, Step } from '../step.ts'
 import { allAllowed, type OpenStates } from '../store.ts'
 import { Book } from './book.ts'
 import { type Booked, bookedOf } from './booked-permits.ts'
@@ -164,7 +164,7 @@ export class Queue {
   /** New numbers are in force: everybody asks anew, in order. */
   renumber(plan: QueuePlan): void {
     this.plan = plan
-    for (const waiter of this.line.all()) waiter.parts = this.renumbered(waiter.parts)
+    for (const waiter of this.line.all()) waiter.parts = renumbered(waiter.parts, plan.scope.limits)
     this.tryAgain()
   }
 
@@ -409,12 +409,6 @@ export class Queue {
     try {
       this.apply(step)
     } catch {}
-  }
-
-  /** Parts of some time ago, by the numbers of now. */
-  protected renumbered(parts: readonly Part[]): Part[] {
-    const { limits } = this.plan.scope
-    return parts.map((part, k) => part.with({ rule: (limits[k] as Scope['limits'][number]).rule }))
   }
 
   #giveAll(all: readonly Settlement[]): void {

@@ -1751,6 +1751,10 @@ end
 ` },
   entries: { needs: ['prelude'], text: `-- From src/algorithms/concurrency/entries.ts.
 
+local function roomFor(entries)
+  return (entries / 4 + -(entries / 4) % 1) * 4
+end
+
 -- How many words so many entries take, in the room that comes for them.
 local function wordsFor(entries)
   return 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
@@ -2109,11 +2113,6 @@ do
     s[i + 2] = 0
   end
 
-  -- How many entries a state under a rule has room for.
-  local function roomIn(rule)
-    return (rule.words - 9) / 3
-  end
-
   local function nextToken(s, i, atUs)
     local last = s[i + 1]
     local token = last + 1 > atUs and last + 1 or atUs
@@ -2135,7 +2134,7 @@ do
   end
 
   local function hasRoom(own, s, i, atUs)
-    return heldAt(s, i, atUs) + waitingAt(s, i, atUs) < roomIn(own)
+    return heldAt(s, i, atUs) + waitingAt(s, i, atUs) < own.places
   end
 
   -- Whether a lease is counted again that the state does not hold: it cannot have ended it, and has
@@ -2148,7 +2147,7 @@ do
   -- Counts a lease that a lost state gave out. What that gave out until now may come as well.
   local function adopt(own, s, i, atUs, token, cost, expiresUs)
     lapse(s, i, atUs)
-    makeRoom(s, i, roomIn(own))
+    makeRoom(s, i, own.places)
     if s[i + 1] == 0 then
       s[i + 2] = atUs > token + 1 and atUs or token + 1
       s[i + 1] = atUs > token and atUs or token
@@ -2178,17 +2177,19 @@ do
       local capacity = figures[0]
       local us = figures[1]
       local mostLeases = us == 0 and 100000 or 1000
+      local places = roomFor(2 * (capacity < mostLeases and capacity or mostLeases) + 64)
       return {
         algorithm = algorithms.concurrency,
         capacity = capacity,
         figures = figures,
         numbers = join(figures, ' '),
         windowUs = us == 0 and 3155760000000000 or us,
-        words = wordsFor(2 * (capacity < mostLeases and capacity or mostLeases) + 64),
+        words = 9 + places * 3,
         freshWords = 9,
         endless = us == 0,
         leaseUs = us == 0 and huge or us,
         mostLeases = mostLeases,
+        places = places,
       }
     end,
     neededWords = function(s, i)
@@ -2223,8 +2224,8 @@ do
     used = function(_own, s, i, nowUs)
       return totalAt(s, i, s[i] > nowUs and s[i] or nowUs)
     end,
-    untilUs = function(own, s, i, nowUs, room)
-      return freeInUs(s, i, nowUs, own.mostLeases, room, 0)
+    untilUs = function(own, s, i, nowUs, room, place)
+      return freeInUs(s, i, nowUs, own.mostLeases, room, place == nil and 0 or place)
     end,
     resetUs = function(own, s, i, nowUs)
       return idleInUs(own, s, i, nowUs)
@@ -2234,7 +2235,7 @@ do
       forgetIfIdle(own, s, i, nowUs)
       local atUs = s[i] > nowUs and s[i] or nowUs
       lapse(s, i, atUs)
-      makeRoom(s, i, roomIn(to))
+      makeRoom(s, i, to.places)
       local token = nextToken(s, i, atUs)
       append(s, i, token, cost, atUs + to.leaseUs)
       s[i + 5] = s[i + 5] + 1
@@ -2283,9 +2284,6 @@ do
       end
       return renewed
     end,
-    inLineUs = function(own, s, i, nowUs, room, place)
-      return freeInUs(s, i, nowUs, own.mostLeases, room, place)
-    end,
     stand = function(own, to, s, i, nowUs, place)
       forgetIfIdle(own, s, i, nowUs)
       local atUs = s[i] > nowUs and s[i] or nowUs
@@ -2301,7 +2299,7 @@ do
         return -1
       end
       lapse(s, i, atUs)
-      makeRoom(s, i, roomIn(own))
+      makeRoom(s, i, own.places)
       local token = nextToken(s, i, atUs)
       append(s, i, token, 1099511627776 + to.capacity, untilUs)
       s[i + 6] = s[i + 6] + 1
@@ -3644,8 +3642,7 @@ do
 
   local function fitsInLine(cell, nowUs)
     local own = cell.own
-    local room = cell.rule.capacity - cell.cost
-    local waitUs = own.algorithm.inLineUs == nil and own.algorithm.untilUs(own, cell.s, cell.i, nowUs, room) or own.algorithm.inLineUs(own, cell.s, cell.i, nowUs, room, cell.ticket == nil and 0 or cell.ticket.words[0])
+    local waitUs = own.algorithm.untilUs(own, cell.s, cell.i, nowUs, cell.rule.capacity - cell.cost, cell.ticket == nil and 0 or cell.ticket.words[0])
     if waitUs > 0 then
       return refuse(cell.verdict, 'limited', waitUs)
     end
@@ -6940,8 +6937,9 @@ local capacity = figures[0]
 local us = figures[1]
 local mostLeases = us == 0 and 100000 or 1000
 local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
+local places = (entries / 4 + -(entries / 4) % 1) * 4
 local windowUs = us == 0 and 3155760000000000 or us
-local words = 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
+local words = 9 + places * 3
 local endless = us == 0
 local leaseUs2 = us == 0 and huge or us
 local function neededWords(s)
@@ -7207,9 +7205,8 @@ do
         s[9] = latestUs3
         dropLast(s, 1)
       end
-      local most = (words - 9) / 3
       local entries = s[5]
-      if entries > 0 and (entries >= most or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
+      if entries > 0 and (entries >= places or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
         local next = 10
         local end9 = 10 + s[5] * 3
         do
@@ -7424,8 +7421,9 @@ local capacity = figures[0]
 local us = figures[1]
 local mostLeases = us == 0 and 100000 or 1000
 local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
+local places = (entries / 4 + -(entries / 4) % 1) * 4
 local windowUs = us == 0 and 3155760000000000 or us
-local words = 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
+local words = 9 + places * 3
 local endless = us == 0
 local leaseUs2 = us == 0 and huge or us
 local function neededWords(s)
@@ -7610,9 +7608,8 @@ do
           s[9] = latestUs3
           dropLast(s, 1)
         end
-        local most = (words - 9) / 3
         local entries = s[5]
-        if entries > 0 and (entries >= most or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
+        if entries > 0 and (entries >= places or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
           local next = 10
           local end7 = 10 + s[5] * 3
           do
@@ -7947,8 +7944,9 @@ local capacity = figures[0]
 local us = figures[1]
 local mostLeases = us == 0 and 100000 or 1000
 local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
+local places = (entries / 4 + -(entries / 4) % 1) * 4
 local windowUs = us == 0 and 3155760000000000 or us
-local words = 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
+local words = 9 + places * 3
 local endless = us == 0
 local leaseUs2 = us == 0 and huge or us
 local function neededWords(s)
@@ -8211,9 +8209,8 @@ do
               s[9] = latestUs3
               dropLast(s, 1)
             end
-            local most2 = (words - 9) / 3
             local entries = s[5]
-            if entries > 0 and (entries >= most2 or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
+            if entries > 0 and (entries >= places or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
               local next = 10
               local end7 = 10 + s[5] * 3
               do
@@ -8367,8 +8364,9 @@ local capacity = figures[0]
 local us = figures[1]
 local mostLeases = us == 0 and 100000 or 1000
 local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
+local places = (entries / 4 + -(entries / 4) % 1) * 4
 local windowUs = us == 0 and 3155760000000000 or us
-local words = 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
+local words = 9 + places * 3
 local endless = us == 0
 local leaseUs2 = us == 0 and huge or us
 local function neededWords(s)
@@ -8603,8 +8601,9 @@ local capacity = figures[0]
 local us = figures[1]
 local mostLeases = us == 0 and 100000 or 1000
 local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
+local places = (entries / 4 + -(entries / 4) % 1) * 4
 local windowUs = us == 0 and 3155760000000000 or us
-local words = 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
+local words = 9 + places * 3
 local endless = us == 0
 local leaseUs2 = us == 0 and huge or us
 local function neededWords(s)
@@ -8766,7 +8765,7 @@ do
           end
           result5 = waiting
         end
-        chosen4 = earlier + result5 < (words - 9) / 3
+        chosen4 = earlier + result5 < places
       else
         chosen4 = false
       end
@@ -8854,9 +8853,8 @@ do
         s[9] = latestUs3
         dropLast(s, 1)
       end
-      local most = (words - 9) / 3
       local entries = s[5]
-      if entries > 0 and (entries >= most or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
+      if entries > 0 and (entries >= places or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
         local next = 10
         local end8 = 10 + s[5] * 3
         do
@@ -13006,8 +13004,9 @@ local capacity = figures[0]
 local us = figures[1]
 local mostLeases = us == 0 and 100000 or 1000
 local entries = 2 * (capacity < mostLeases and capacity or mostLeases) + 64
+local places = (entries / 4 + -(entries / 4) % 1) * 4
 local windowUs = us == 0 and 3155760000000000 or us
-local words = 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
+local words = 9 + places * 3
 local endless = us == 0
 local leaseUs2 = us == 0 and huge or us
 local function agree(cell, nowUs, granted)
@@ -13272,9 +13271,8 @@ local function finish(cell, nowUs, isTaken)
       s[9] = latestUs2
       dropLast(s, 1)
     end
-    local most = (words - 9) / 3
     local entries = s[5]
-    if entries > 0 and (entries >= most or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
+    if entries > 0 and (entries >= places or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
       local next = 10
       local end4 = 10 + s[5] * 3
       do

@@ -16,8 +16,7 @@ const PAIR = 2
 export function holderWords(rules: readonly Rule[]): number {
   let words = 0
   for (const rule of rules) {
-    const { placesIn } = rule.algorithm
-    if (placesIn !== undefined) words += PAIR * placesIn(rule) + 1
+    if (rule.places !== undefined) words += PAIR * rule.places + 1
   }
   return words
 }

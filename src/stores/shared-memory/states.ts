@@ -125,7 +125,7 @@ export function sharedStates(shared: SharedParts, scope: Scope, keyScope: KeySco
   function noteHolders({ op, parts }: Step, cells: readonly Cell[]): void {
     for (const part of parts) {
       const { rule, changed, ticket, verdict } = part
-      if (!changed || rule.algorithm.placesIn === undefined) continue
+      if (!changed || rule.places === undefined) continue
       const token = op === 'renew' ? (ticket?.words[0] as number) : verdict.enteredUs
       enter(part.s, holdersAt(cells), cells, cells.indexOf(part), token, thread)
     }
