@@ -153,8 +153,11 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
     planName: P | undefined,
     parts: readonly Part[],
     sinceUs: number,
-    { refusal, answer, delayUs, servedUs }: Turn,
+    turn: Turn,
   ): Acquired<LimitName<L>, S> | WaitError {
+    const { refusal, answer, delayUs, servedUs } = turn
+    // The promise of one that waited long is old, and keeps its turn until the old are swept.
+    turn.answer = undefined
     const settler = this.plans.still(planName).settler
     const decision =
       answer && (decisionOf(answer.limits as readonly NamedRule<LimitName<L>>[], answer.verdicts, settler, key, cost) as DecisionOf<L>)

@@ -16,7 +16,7 @@ export interface Turn {
   /** Undefined if its turn has come. */
   readonly refusal: WaitRefusal | undefined
   /** The last answer to it; undefined if it ended before one came. */
-  readonly answer: Answer | undefined
+  answer: Answer | undefined
   /**
    * How long after the decision its time came: maybe less than it says, because a caller before it
    * left.
