@@ -1,7 +1,7 @@
 /**
  * How long until a call fits, if no permit is released or renewed and no caller leaves the line. A
- * refusal looks at all entries for it; a grant, while nothing has expired and nobody stands in
- * line, at none.
+ * refusal looks at all leases for it, and at none where permits have no lease; a grant, while
+ * nothing has expired and nobody stands in line, at none.
  */
 import {
   COUNT,
@@ -17,6 +17,7 @@ import {
   isLive,
   LATEST,
   mayLapse,
+  SOONEST,
   TOTAL,
   WAITING,
 } from './entries.ts'
@@ -98,6 +99,8 @@ function firstInLineUs(s: Float64Array, i: number, atUs: number, room: number, p
 function roomAtUs(s: Float64Array, i: number, atUs: number, room: number): number {
   const total = totalAt(s, i, atUs)
   if (total <= room) return 0
+  // Without a lease nothing runs out, however many there are.
+  if ((s[i + SOONEST] as number) === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY
   const firstUs = nextLapseUs(s, i, atUs)
   if (lapsedBy(s, i, atUs, firstUs) >= total - room) return firstUs
   let early = firstUs

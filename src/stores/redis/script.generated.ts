@@ -1996,6 +1996,9 @@ local function roomAtUs(s, i, atUs, room)
   if total <= room then
     return 0
   end
+  if s[i + 7] == huge then
+    return huge
+  end
   local firstUs = nextLapseUs(s, i, atUs)
   if lapsedBy(s, i, atUs, firstUs) >= total - room then
     return firstUs
@@ -6911,6 +6914,9 @@ local function roomAtUs(s, i, atUs, room)
   if total <= room then
     return 0
   end
+  if s[i + 7] == huge then
+    return huge
+  end
   local firstUs = nextLapseUs(s, i, atUs)
   if lapsedBy(s, i, atUs, firstUs) >= total - room then
     return firstUs
@@ -7394,6 +7400,9 @@ local function roomAtUs(s, i, atUs, room)
   local total = totalAt(s, i, atUs)
   if total <= room then
     return 0
+  end
+  if s[i + 7] == huge then
+    return huge
   end
   local firstUs = nextLapseUs(s, i, atUs)
   if lapsedBy(s, i, atUs, firstUs) >= total - room then
@@ -12977,6 +12986,9 @@ local function roomAtUs(s, i, atUs, room)
   local total = totalAt(s, i, atUs)
   if total <= room then
     return 0
+  end
+  if s[i + 7] == huge then
+    return huge
   end
   local firstUs = nextLapseUs(s, i, atUs)
   if lapsedBy(s, i, atUs, firstUs) >= total - room then
