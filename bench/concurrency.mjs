@@ -1,108 +1,83 @@
-// What runs at once: Sluice beside p-limit, p-queue, cockatiel, bottleneck and async-sema in one
-// process, and beside redis-semaphore on a Redis of its own. CPU time, because it is disturbed
-// least: each figure is the least of some rounds that the contestants take in turn. Writes
-// RESULTS-concurrency.md.
-import { spawn } from 'node:child_process'
+// What runs at once: Sluice beside p-limit, p-queue, cockatiel, bottleneck and async-sema, each in
+// a process of its own, and beside redis-semaphore on a Redis of its own. CPU time, because it is
+// disturbed least, in rounds that the contestants take in turn. Writes RESULTS-concurrency.md.
+import { fork, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Sema } from 'async-sema'
-import Bottleneck from 'bottleneck'
-import { bulkhead } from 'cockatiel'
 import { Redis } from 'ioredis'
-import pLimit from 'p-limit'
-import PQueue from 'p-queue'
 import { createClient } from 'redis'
 import { Semaphore } from 'redis-semaphore'
 import { concurrency, createLimiter } from '../dist/index.js'
 import { redisStore } from '../dist/stores/redis/index.js'
+import { cpuNs, NAMES } from './concurrency-peers.mjs'
+import { spreadOf } from './statistics.mjs'
+import { spread } from './tables.mjs'
 
 const isQuick = process.argv.includes('--quick')
 const ROUNDS = isQuick ? 2 : 9
+/** Rounds that are not counted. */
+const WARM_UP = 2
 const JOBS = isQuick ? 1_000 : 20_000
 const lines = []
 
-/** `run(job)` of each contestant, with so many places. */
-const CONTESTANTS = {
-  sluice: (max) => {
-    const limiter = createLimiter(concurrency({ max }), { maxQueue: Number.POSITIVE_INFINITY })
-    return (job) => limiter.run('key', job)
-  },
-  'p-limit': (max) => pLimit(max),
-  'p-queue': (max) => {
-    const queue = new PQueue({ concurrency: max })
-    return (job) => queue.add(job)
-  },
-  'async-sema': (max) => {
-    const sema = new Sema(max)
-    return async (job) => {
-      await sema.acquire()
-      try {
-        return await job()
-      } finally {
-        sema.release()
-      }
-    }
-  },
-  cockatiel: (max) => {
-    const policy = bulkhead(max, 1_000_000)
-    return (job) => policy.execute(job)
-  },
-  bottleneck: (max) => {
-    const limiter = new Bottleneck({ maxConcurrent: max })
-    return (job) => limiter.schedule(job)
-  },
+/** A contestant in a process of its own, which answers with the CPU time of each round. */
+async function started(name) {
+  const child = fork(new URL('./concurrency-peers.mjs', import.meta.url), [name], { execArgv: ['--expose-gc'] })
+  const answer = () =>
+    new Promise((resolve, reject) => {
+      child.once('message', resolve)
+      child.once('exit', (code) => reject(new Error(`${name} ended with code ${code}`)))
+    })
+  await answer()
+  return {
+    round: (kind, jobs) => {
+      child.send({ kind, jobs })
+      return answer()
+    },
+    stop: () => {
+      child.removeAllListeners('exit')
+      child.kill()
+    },
+  }
 }
 
-/** CPU nanoseconds of what it does, for each of so many. */
-async function cpuNs(count, act) {
-  const before = process.cpuUsage()
-  await act()
-  const { user, system } = process.cpuUsage(before)
-  return ((user + system) * 1000) / count
-}
-
-/** The least of some rounds of each, in turn. */
-async function inTurn(names, measure) {
-  const least = new Map(names.map((name) => [name, Number.POSITIVE_INFINITY]))
-  for (let round = 0; round < ROUNDS; round++) {
-    for (const name of names) {
-      globalThis.gc?.()
-      least.set(name, Math.min(least.get(name), await measure(name)))
+/** What each took in every round: the contestants take turns. The first rounds warm up. */
+async function inProcesses(names, kind, jobsOf) {
+  const children = new Map(await Promise.all(names.map(async (name) => [name, await started(name)])))
+  const took = new Map(names.map((name) => [name, []]))
+  for (let round = -WARM_UP; round < ROUNDS; round++) {
+    for (const [name, child] of children) {
+      const ns = await child.round(kind, jobsOf(name))
+      if (round >= 0) took.get(name).push(ns)
     }
   }
-  return least
+  for (const child of children.values()) child.stop()
+  return took
 }
 
-function table(title, least, unit, digits = 0) {
-  const ours = least.get('sluice')
+/** Median with quartiles; the ratios are taken within each round. */
+function table(title, took, unit) {
+  const ours = took.get('sluice')
   lines.push(`## ${title}`, '', `| who | ${unit} | to Sluice's |`, '| --- | --- | --- |')
-  for (const [name, value] of least) lines.push(`| ${name} | ${value.toFixed(digits)} | ${(value / ours).toFixed(2)} |`)
+  for (const [name, each] of took) {
+    lines.push(`| ${name} | ${spread(spreadOf(each))} | ${spread(spreadOf(each.map((value, round) => value / ours[round])))} |`)
+  }
   lines.push('')
 }
 
-const job = async () => 1
+/** Bottleneck takes some hundred times as long. */
+const jobsAlone = (name) => (name === 'bottleneck' ? JOBS / 20 : JOBS)
 
 async function nobodyWaits() {
-  const names = Object.keys(CONTESTANTS)
-  const few = { bottleneck: JOBS / 20 }
-  const least = await inTurn(names, async (name) => {
-    const run = CONTESTANTS[name](10)
-    const jobs = few[name] ?? JOBS
-    return cpuNs(jobs, async () => {
-      for (let k = 0; k < jobs; k++) await run(job)
-    })
-  })
-  table('run, nobody waits', least, 'CPU ns a job')
+  table('run, nobody waits', await inProcesses(NAMES, 'alone', jobsAlone), 'CPU ns a job')
 }
 
 async function tenAtOnce() {
-  const least = await inTurn(['sluice', 'p-limit', 'p-queue', 'async-sema', 'cockatiel'], async (name) => {
-    const run = CONTESTANTS[name](10)
-    return cpuNs(JOBS, () => Promise.all(Array.from({ length: JOBS }, () => run(job))))
-  })
-  table(`run, 10 at once, ${JOBS.toLocaleString('en')} jobs that all wait`, least, 'CPU ns a job')
+  const names = NAMES.filter((name) => name !== 'bottleneck')
+  const took = await inProcesses(names, 'together', () => JOBS)
+  table(`run, 10 at once, ${JOBS.toLocaleString('en')} jobs that all wait`, took, 'CPU ns a job')
 }
 
 async function aborted() {
@@ -172,16 +147,22 @@ async function onRedis(port) {
     },
   }
   const count = isQuick ? 500 : 20_000
-  const wall = new Map(Object.keys(contestants).map((name) => [name, Number.POSITIVE_INFINITY]))
-  const server = await inTurn(Object.keys(contestants), async (name) => {
-    const before = await serverFigures(redis)
-    const startMs = performance.now()
-    await pairs(count, 256, contestants[name])
-    wall.set(name, Math.min(wall.get(name), ((performance.now() - startMs) * 1000) / count))
-    return ((await serverFigures(redis)).cpuUs - before.cpuUs) / count
-  })
-  table('Redis, take and release, 256 in flight, 10,000 keys: time', wall, 'µs a pair', 1)
-  table('Redis, take and release, 256 in flight, 10,000 keys: CPU of the server', server, 'µs a pair', 1)
+  const names = Object.keys(contestants)
+  const [wall, server] = [new Map(names.map((name) => [name, []])), new Map(names.map((name) => [name, []]))]
+  for (let round = -WARM_UP; round < ROUNDS; round++) {
+    for (const name of names) {
+      const before = await serverFigures(redis)
+      const startMs = performance.now()
+      await pairs(count, 256, contestants[name])
+      const us = (performance.now() - startMs) * 1000
+      const { cpuUs } = await serverFigures(redis)
+      if (round < 0) continue
+      wall.get(name).push(us / count)
+      server.get(name).push((cpuUs - before.cpuUs) / count)
+    }
+  }
+  table('Redis, take and release, 256 in flight, 10,000 keys: time', wall, 'µs a pair')
+  table('Redis, take and release, 256 in flight, 10,000 keys: CPU of the server', server, 'µs a pair')
   await waiters(redis, port)
   await renewals(redis, other)
   redis.disconnect()
@@ -252,7 +233,7 @@ try {
 const head = [
   '# What runs at once',
   '',
-  `\`npm run bench:concurrency\`, Node ${process.version}, ${cpus().length} cores, ${new Date().toISOString().slice(0, 10)}. Least of ${ROUNDS} rounds, the contestants in turn. Ratios above 1 are slower than Sluice.`,
+  `\`npm run bench:concurrency\`, Node ${process.version}, ${cpus().length} cores, ${new Date().toISOString().slice(0, 10)}. ${ROUNDS} rounds, the contestants in turn, in memory each in a process of its own: medians with their quartiles, ratios taken within each round. Ratios above 1 are slower than Sluice.`,
   '',
 ]
 const text = [...head, ...lines].join('\n')

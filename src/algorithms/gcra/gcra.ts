@@ -60,7 +60,7 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
 
   repair(own, s, i, nowUs) {
     // Mostly the level is below the capacity. Then it needs no date, and one that it has is not
-    // ahead of now by a window.
+    // ahead of now by a window: a TAT is never before its date.
     return !isBelowCapacity(own, s, i, nowUs) && redate(own, s, i, nowUs)
   },
 
