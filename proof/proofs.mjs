@@ -172,6 +172,22 @@ export const PROOFS = [
     proof: 'What fits is due now, as in gcra.ts.',
   },
   {
+    file: 'src/algorithms/level.ts',
+    scope: 'isBelowCapacity',
+    line: 'return (s[i + TAT] as number) - nowUs < own.toleranceUs',
+    becomes: ['return (s[i + TAT] as number) + nowUs < own.toleranceUs'],
+    proof:
+      'A no leads to `redate`, which finds by itself that there is nothing to do: the line only saves that. A yes of the sum is a yes of the difference.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
+    scope: 'decide',
+    line: 'if (!granted && !isTold) return false',
+    becomes: ['if (false) return false'],
+    proof:
+      'Where nothing is granted and nothing is told, the loop behind it does nothing, and false is answered: the line only saves that.',
+  },
+  {
     file: 'src/algorithms/decide.ts',
     scope: 'decide',
     line: 'if (isTold) agree(cell.verdict)',

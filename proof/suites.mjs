@@ -147,7 +147,7 @@ export function testsFor(root, file) {
   const kinds = kindsShowing(name)
   if (extension === 'lua') return luaTests(name, kinds)
   if (OF_BYTES.includes(name)) return byteTests()
-  if (name === 'concurrency') return permitTests()
+  if (isOfPermits(file)) return permitTests()
   const beside = { path: `src/algorithms/${name}.test.ts` }
   return typeScriptTests(name, kinds, existsSync(`${root}/${beside.path}`) ? [beside] : [])
 }
@@ -163,8 +163,8 @@ function kindsShowing(name) {
  */
 export function isShownBy(file, folder) {
   const [name] = basename(file).split('.')
-  if (folder === 'concurrency') return name === folder || SHOWN_BY_PERMITS.includes(name)
-  return name !== 'concurrency' && kindsShowing(name).some((kind) => kind.folder === folder)
+  if (folder === 'concurrency') return isOfPermits(file) || SHOWN_BY_PERMITS.includes(name)
+  return !isOfPermits(file) && kindsShowing(name).some((kind) => kind.folder === folder)
 }
 
 function typeScriptTests(name, kinds, beside) {
@@ -179,6 +179,11 @@ function typeScriptTests(name, kinds, beside) {
     ...withTraces(200, kinds.map(laws)),
     ...withTraces(50, agreeing),
   ]
+}
+
+/** Its algorithm is in three files. */
+function isOfPermits(file) {
+  return file.includes('/concurrency/')
 }
 
 function permitTests() {
