@@ -5,6 +5,7 @@
 // several. If a function has the same line and the same change more than once, the second one's
 // ends with ` (2)`. Or it names a change that is made `everywhere` in a file.
 
+// biome-ignore-start lint/suspicious/noTemplateCurlyInString: lines of source, as they are
 export const PROOFS = [
   {
     file: 'src/algorithms/arithmetic.ts',
@@ -868,6 +869,325 @@ export const PROOFS = [
     proof: 'The period is a power of ten microseconds, and 366 days are between 3 x 10^13 and 4 x 10^13 of them: all three end at 10^13.',
   },
   {
+    file: 'src/algorithms/concurrency/concurrency.ts',
+    everywhere: ['i + AT', 'i - AT'],
+    proof: 'AT is 0.',
+  },
+  {
+    file: 'src/algorithms/concurrency/entries.ts',
+    everywhere: ['i + AT', 'i - AT'],
+    proof: 'AT is 0.',
+  },
+  {
+    file: 'src/algorithms/concurrency/concurrency.ts',
+    scope: 'repair',
+    line: 'if ((s[entry + COUNT] as number) > 0) s[entry + EXPIRES] = (s[entry + EXPIRES] as number) - backUs',
+    becomes: [
+      'if (true) s[entry + EXPIRES] = (s[entry + EXPIRES] as number) - backUs',
+      'if ((s[entry - COUNT] as number) > 0) s[entry + EXPIRES] = (s[entry + EXPIRES] as number) - backUs',
+      'if ((s[entry + COUNT] as number) >= 0) s[entry + EXPIRES] = (s[entry + EXPIRES] as number) - backUs',
+    ],
+    proof:
+      'An entry that counts nothing is in no answer: when it would have expired is read by `lastLapseUs` alone, as a bound of a search that the entries which count set too. The word before an entry that counts is a time, so it is above 0.',
+  },
+  {
+    file: 'src/algorithms/concurrency/concurrency.ts',
+    scope: 'untilUs',
+    line: 'return freeInUs(s, i, nowUs, own.mostLeases, room, place === undefined ? 0 : place)',
+    becomes: ['return freeInUs(s, i, nowUs, own.mostLeases, room, (place))'],
+    proof:
+      '`place > 0` is false for undefined as it is for 0, and nothing else reads it. In Lua it would be an error, which is why the line is there.',
+  },
+  {
+    file: 'src/algorithms/concurrency/concurrency.ts',
+    scope: 'giveBack',
+    line: 'const entry = ofUs < 0 ? -1 : entryOf(s, i, ofUs)',
+    becomes: [
+      'const entry = (entryOf(s, i, ofUs))',
+      'const entry = ofUs <= 0 ? -1 : entryOf(s, i, ofUs)',
+      'const entry = ofUs < 1 ? -1 : entryOf(s, i, ofUs)',
+      'const entry = ofUs < 0 ? -2 : entryOf(s, i, ofUs)',
+    ],
+    proof: 'A token is 1 at least, so none is found below it, and of what is not found only the sign is looked at.',
+  },
+  {
+    file: 'src/algorithms/concurrency/concurrency.ts',
+    scope: 'giveBack',
+    line: 'if (entry < 0 || !isLive(s, entry, atUs)) return -1',
+    becomes: ['if (entry <= 0 || !isLive(s, entry, atUs)) return -1', 'if (entry < 1 || !isLive(s, entry, atUs)) return -1'],
+    proof: 'An entry stands behind the nine words of its state, so its index is never 0.',
+  },
+  {
+    file: 'src/algorithms/concurrency/concurrency.ts',
+    scope: 'giveBack',
+    line: 'if (cost === 0 && count < IN_LINE) return -1',
+    becomes: ['if (cost === 0 && count <= IN_LINE) return -1'],
+    proof: 'The count of a caller in line is IN_LINE and its capacity, which is 1 at least: it is never IN_LINE itself.',
+  },
+  {
+    file: 'src/algorithms/concurrency/concurrency.ts',
+    scope: 'giveBack',
+    line: 'const given = count >= IN_LINE ? 0 : Math.min(count, cost)',
+    becomes: ['const given = count > IN_LINE ? 0 : Math.min(count, cost)'],
+    proof: 'The count of a caller in line is IN_LINE and its capacity, which is 1 at least: it is never IN_LINE itself.',
+  },
+  {
+    file: 'src/algorithms/concurrency/concurrency.ts',
+    scope: 'renew',
+    line: 'for (let k = 0; k < tokens.length; k += 1) {',
+    becomes: ['for (let k = 0; k <= tokens.length; k += 1) {'],
+    proof: 'Behind the last token there is undefined, under which nothing is held.',
+  },
+  {
+    file: 'src/algorithms/concurrency/concurrency.ts',
+    scope: 'stand',
+    line: 'if (entry >= 0) {',
+    becomes: ['if (entry > 0) {', 'if (entry >= 1) {'],
+    proof: 'An entry stands behind the nine words of its state, so its index is never 0.',
+  },
+  {
+    file: 'src/algorithms/concurrency/concurrency.ts',
+    scope: 'hasToken',
+    line: 'return entry >= 0 && (s[entry + COUNT] as number) > 0',
+    becomes: ['return entry > 0 && (s[entry + COUNT] as number) > 0', 'return entry >= 1 && (s[entry + COUNT] as number) > 0'],
+    proof: 'An entry stands behind the nine words of its state, so its index is never 0.',
+  },
+  {
+    file: 'src/algorithms/concurrency/concurrency.ts',
+    scope: 'fields',
+    line: 'fields[count >= IN_LINE ? `${token} in line for` : `${token}`] = count >= IN_LINE ? count - IN_LINE : count',
+    becomes: [
+      'fields[count > IN_LINE ? `${token} in line for` : `${token}`] = count >= IN_LINE ? count - IN_LINE : count',
+      'fields[count >= IN_LINE ? `${token} in line for` : `${token}`] = count > IN_LINE ? count - IN_LINE : count',
+    ],
+    proof: 'The count of a caller in line is IN_LINE and its capacity, which is 1 at least: it is never IN_LINE itself.',
+  },
+  {
+    file: 'src/algorithms/concurrency/concurrency.ts',
+    scope: 'forgetIfIdle',
+    line: 's[i + FIRST] = 0',
+    becomes: ['s[i + FIRST] = 1'],
+    proof:
+      'Behind it an entry is always added, by `nextToken` or by `adopt`, which write FIRST where LAST is 0. A state that was just forgotten has room.',
+  },
+  {
+    file: 'src/algorithms/concurrency/concurrency.ts',
+    scope: 'isExtended',
+    line: 'if (entry < 0 || !isLease(s, entry) || !isLive(s, entry, atUs)) return false',
+    becomes: [
+      'if (entry <= 0 || !isLease(s, entry) || !isLive(s, entry, atUs)) return false',
+      'if (entry < 1 || !isLease(s, entry) || !isLive(s, entry, atUs)) return false',
+    ],
+    proof: 'An entry stands behind the nine words of its state, so its index is never 0.',
+  },
+  {
+    file: 'src/algorithms/concurrency/concurrency.ts',
+    scope: 'adopt',
+    line: 'for (let entry = endOf(s, i) - ENTRY_WORDS; entry > before; entry -= ENTRY_WORDS) {',
+    becomes: ['for (let entry = endOf(s, i) - ENTRY_WORDS; entry >= before; entry -= ENTRY_WORDS) {'],
+    proof: 'What is written at `before` once more is overwritten behind the loop.',
+  },
+  {
+    file: 'src/algorithms/concurrency/entries.ts',
+    scope: '',
+    line: 'export const IN_LINE = 1_099_511_627_776',
+    becomes: ['export const IN_LINE = 1099511627777'],
+    proof: 'Any number above all permits will do, as long as sums with it are exact.',
+  },
+  {
+    file: 'src/algorithms/concurrency/entries.ts',
+    scope: '',
+    line: 'const FEW = 3',
+    becomes: ['const FEW = 4'],
+    proof: 'Four entries are one chunk: counted one by one or in chunks they take the same room.',
+  },
+  {
+    file: 'src/algorithms/concurrency/entries.ts',
+    scope: 'isLease',
+    line: 'return (s[entry + COUNT] as number) < IN_LINE',
+    becomes: ['return (s[entry + COUNT] as number) <= IN_LINE'],
+    proof: 'The count of a caller in line is IN_LINE and its capacity, which is 1 at least: it is never IN_LINE itself.',
+  },
+  {
+    file: 'src/algorithms/concurrency/entries.ts',
+    scope: 'mayLapse',
+    line: 'return (s[i + SOONEST] as number) <= atUs && liveEntries(s, i) > 0',
+    becomes: [
+      'return ((s[i + SOONEST] as number) <= atUs || liveEntries(s, i) > 0)',
+      'return (s[i + SOONEST] as number) <= atUs && liveEntries(s, i) >= 0',
+    ],
+    proof: 'The line only saves a look at the entries, which finds nothing that has expired.',
+  },
+  {
+    file: 'src/algorithms/concurrency/entries.ts',
+    scope: 'lapse',
+    line: 'if (mayLapse(s, i, atUs)) removeExpired(s, i, atUs)',
+    becomes: ['if (true) removeExpired(s, i, atUs)'],
+    proof: 'The line only saves a look at the entries, which finds nothing that has expired.',
+  },
+  {
+    file: 'src/algorithms/concurrency/entries.ts',
+    scope: 'entryOf',
+    line: 'return entry < endOf(s, i) && (s[entry] as number) === token ? entry : -1',
+    becomes: ['return entry < endOf(s, i) && (s[entry] as number) === token ? entry : -2'],
+    proof: 'Only the sign is looked at.',
+  },
+  {
+    file: 'src/algorithms/concurrency/entries.ts',
+    scope: 'makeRoom',
+    line: 'if (entries > 0 && (entries >= most || (entries % CHUNK === 0 && 4 * liveEntries(s, i) <= 3 * entries))) moveTogether(s, i)',
+    becomes: [
+      'if (entries >= 0 && (entries >= most || (entries % CHUNK === 0 && 4 * liveEntries(s, i) <= 3 * entries))) moveTogether(s, i)',
+      'if (entries > 1 && (entries >= most || (entries % CHUNK === 0 && 4 * liveEntries(s, i) <= 3 * entries))) moveTogether(s, i)',
+    ],
+    proof: 'No entries are moved together as none. One entry is not a whole chunk, and there is room for more than one.',
+  },
+  {
+    file: 'src/algorithms/concurrency/entries.ts',
+    scope: 'moveTogether',
+    line: 'if (next < entry) put(s, next, s[entry] as number, count, s[entry + EXPIRES] as number)',
+    becomes: [
+      'if (true) put(s, next, s[entry] as number, count, s[entry + EXPIRES] as number)',
+      'if (next <= entry) put(s, next, s[entry] as number, count, s[entry + EXPIRES] as number)',
+    ],
+    proof: '`next` is never behind `entry`, and an entry that is put where it is stays what it is.',
+  },
+  {
+    file: 'src/algorithms/concurrency/entries.ts',
+    scope: 'uncount',
+    line: 'if (count >= IN_LINE) s[i + WAITING] = (s[i + WAITING] as number) - 1',
+    becomes: ['if (count > IN_LINE) s[i + WAITING] = (s[i + WAITING] as number) - 1'],
+    proof: 'The count of a caller in line is IN_LINE and its capacity, which is 1 at least: it is never IN_LINE itself.',
+  },
+  {
+    file: 'src/algorithms/concurrency/entries.ts',
+    scope: 'latestOf',
+    line: 'let latestUs = 0',
+    becomes: ['let latestUs = 1'],
+    proof: 'It is asked where an entry counts, and that expires later: a lease is 100 ms at least.',
+  },
+  {
+    file: 'src/algorithms/concurrency/waits.ts',
+    scope: 'freeInUs',
+    line: 'if ((s[i + TOTAL] as number) <= room && (s[i + HELD] as number) < mostLeases && (s[i + WAITING] as number) === 0) return 0',
+    becomes: [
+      'if (false) return 0',
+      'if ((s[i + TOTAL] as number) < room && (s[i + HELD] as number) < mostLeases && (s[i + WAITING] as number) === 0) return 0',
+    ],
+    proof: 'The lines behind it find 0 as well: this one only saves them.',
+  },
+  {
+    file: 'src/algorithms/concurrency/waits.ts',
+    scope: 'freeInUs',
+    line: 'const roomUs = (s[i + TOTAL] as number) > room ? roomAtUs(s, i, atUs, room) : 0',
+    becomes: [
+      'const roomUs = (roomAtUs(s, i, atUs, room))',
+      'const roomUs = (s[i + TOTAL] as number) >= room ? roomAtUs(s, i, atUs, room) : 0',
+    ],
+    proof: 'Where no more than `room` is in use, `roomAtUs` answers 0 too.',
+  },
+  {
+    file: 'src/algorithms/concurrency/waits.ts',
+    scope: 'freeInUs',
+    line: 'const lineUs = (s[i + WAITING] as number) > 0 ? firstInLineUs(s, i, atUs, room, place) : 0',
+    becomes: [
+      'const lineUs = (firstInLineUs(s, i, atUs, room, place))',
+      'const lineUs = (s[i + WAITING] as number) >= 0 ? firstInLineUs(s, i, atUs, room, place) : 0',
+      'const lineUs = (s[i + WAITING] as number) > 0 ? firstInLineUs(s, i, atUs, room, place) : 1',
+    ],
+    proof:
+      'Without callers in line `firstInLineUs` answers 0 too. A time of 1 is before all others that count here: something is in use then, or has run out since, after 100 ms at least.',
+  },
+  {
+    file: 'src/algorithms/concurrency/waits.ts',
+    scope: 'totalAt',
+    line: 'return mayLapse(s, i, atUs) ? (s[i + TOTAL] as number) - lapsedAt(s, i, atUs) : (s[i + TOTAL] as number)',
+    becomes: ['return ((s[i + TOTAL] as number) - lapsedAt(s, i, atUs))'],
+    proof: 'Where nothing may have lapsed, nothing has: the line only saves the look.',
+  },
+  {
+    file: 'src/algorithms/concurrency/waits.ts',
+    scope: 'heldAt',
+    line: 'if (!mayLapse(s, i, atUs)) return s[i + HELD] as number',
+    becomes: ['if (false) return s[i + HELD] as number'],
+    proof: 'Where nothing may have lapsed, all leases are counted: the line only saves that.',
+  },
+  {
+    file: 'src/algorithms/concurrency/waits.ts',
+    scope: 'waitingAt',
+    line: 'if ((s[i + WAITING] as number) === 0) return 0',
+    becomes: ['if (false) return 0'],
+    proof: 'Where nobody stands in line, none is counted: the line only saves that.',
+  },
+  {
+    file: 'src/algorithms/concurrency/waits.ts',
+    scope: 'inLineAt',
+    line: 'const entry = place > 0 ? entryOf(s, i, place) : -1',
+    becomes: [
+      'const entry = (entryOf(s, i, place))',
+      'const entry = place >= 0 ? entryOf(s, i, place) : -1',
+      'const entry = place > 0 ? entryOf(s, i, place) : -2',
+    ],
+    proof: 'A token is 1 at least, so none is found below it, and of what is not found only the sign is looked at.',
+  },
+  {
+    file: 'src/algorithms/concurrency/waits.ts',
+    scope: 'inLineAt',
+    line: 'return entry >= 0 && !isLease(s, entry) && isLive(s, entry, atUs) ? entry : -1',
+    becomes: [
+      'return entry > 0 && !isLease(s, entry) && isLive(s, entry, atUs) ? entry : -1',
+      'return entry >= 1 && !isLease(s, entry) && isLive(s, entry, atUs) ? entry : -1',
+      'return entry >= 0 && !isLease(s, entry) && isLive(s, entry, atUs) ? entry : -2',
+    ],
+    proof: 'An entry stands behind the nine words of its state, so its index is never 0. Of what is not found only the sign is looked at.',
+  },
+  {
+    file: 'src/algorithms/concurrency/waits.ts',
+    scope: 'firstInLineUs',
+    line: 'const end = own >= 0 ? own : endOf(s, i)',
+    becomes: ['const end = own > 0 ? own : endOf(s, i)', 'const end = own >= 1 ? own : endOf(s, i)'],
+    proof: 'An entry stands behind the nine words of its state, so its index is never 0.',
+  },
+  {
+    file: 'src/algorithms/concurrency/waits.ts',
+    scope: 'roomAtUs',
+    line: 'if (total <= room) return 0',
+    becomes: ['if (total <= room) return 1'],
+    proof: 'More than `room` was in use, so something has run out since, and it is later than 1: a lease is 100 ms at least.',
+  },
+  {
+    file: 'src/algorithms/concurrency/waits.ts',
+    scope: 'roomAtUs',
+    line: 'if ((s[i + SOONEST] as number) === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY',
+    becomes: ['if (false) return Number.POSITIVE_INFINITY'],
+    proof: 'The lines behind it find that nothing runs out: this one only saves them.',
+  },
+  {
+    file: 'src/algorithms/concurrency/waits.ts',
+    scope: 'roomAtUs',
+    line: 'const middle = Math.floor((early + late) / 2)',
+    becomes: ['const middle = Math.ceil((early + late) / 2)'],
+    proof: 'Where `late` is more than one ahead of `early`, both lie between them, and the search ends at the same time.',
+  },
+  {
+    file: 'src/algorithms/concurrency/waits.ts',
+    scope: 'lastLapseUs',
+    line: 'for (let entry = i + ENTRIES; entry < end; entry += ENTRY_WORDS) {',
+    becomes: [
+      'for (let entry = i - ENTRIES; entry < end; entry += ENTRY_WORDS) {',
+      'for (let entry = i + ENTRIES; entry <= end; entry += ENTRY_WORDS) {',
+    ],
+    proof:
+      'It is where a search by halves ends: with a later bound that finds the same time, and what never runs out is found by the permits.',
+  },
+  {
+    file: 'src/algorithms/concurrency/waits.ts',
+    scope: 'lastLapseUs',
+    line: 'let lastUs = 0',
+    becomes: ['let lastUs = 1'],
+    proof: 'No lease runs out until 1: a lease is 100 ms at least.',
+  },
+  {
     file: 'src/algorithms/codec.ts',
     scope: 'packed',
     line: 'while (digits > 0 && digits % 10 === 0 && zeros < MAX_ZEROS) {',
@@ -936,3 +1256,4 @@ export const PROOFS = [
     proof: 'A pair is asked for only where its first tag is there.',
   },
 ]
+// biome-ignore-end lint/suspicious/noTemplateCurlyInString: lines of source, as they are

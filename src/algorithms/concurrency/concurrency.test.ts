@@ -8,6 +8,10 @@ const SECOND = 1_000_000
 /** From here on a count is that of a caller in line. */
 const IN_LINE = 2 ** 40
 
+/** Words of others look like a lease of many permits, also without an end, or a caller in line. */
+const A_LEASE = [7, 2 ** 39, 90 * SECOND]
+const OTHERS = [[0, 0, 0], A_LEASE, [7, 2 ** 39, Number.POSITIVE_INFINITY], [7, IN_LINE + 1, 90 * SECOND]]
+
 type Entry = [token: number, count: number, expiresUs: number]
 
 /**
@@ -21,10 +25,14 @@ class Words {
   readonly s: Float64Array
   readonly #algorithm: Required<Algorithm>
 
-  constructor(max: number, lease?: '10s') {
+  /** What stands in the words of others: as three words of an entry, again and again. */
+  readonly #others: readonly number[]
+
+  constructor(max: number, lease?: '10s', others: readonly number[] = A_LEASE) {
+    this.#others = others
     this.rule = concurrency(lease === undefined ? { max } : { max, lease })[RULE] as Words['rule']
     this.#algorithm = this.rule.algorithm as Required<Algorithm>
-    this.s = new Float64Array(Words.BEFORE + this.rule.words + Words.BEHIND).fill(8e15)
+    this.s = Float64Array.from({ length: Words.BEFORE + this.rule.words + Words.BEHIND }, (_, k) => others[k % 3] as number)
     this.s.fill(0, Words.BEFORE, -Words.BEHIND)
   }
 
@@ -110,7 +118,7 @@ class Words {
 
   check(): void {
     const others = [...this.s.subarray(0, Words.BEFORE), ...this.s.subarray(-Words.BEHIND)]
-    expect(new Set(others)).toEqual(new Set([8e15]))
+    expect(others).toEqual(Array.from({ length: Words.BEFORE + Words.BEHIND }, (_, k) => this.#others[k % 3]))
   }
 }
 
@@ -268,6 +276,15 @@ describe('a clock that stepped back by more than a lease', () => {
     expect(key.head).toEqual({ held: 0, waiting: 0, soonestUs: 0, latestUs: 0 })
   })
 
+  test('drops what had run out by then, and is without times if nothing is left', () => {
+    const key = new Words(2, '10s')
+    key.charge(100 * SECOND)
+    key.give(112 * SECOND, key.charge(105 * SECOND))
+    expect(key.head).toMatchObject({ held: 1 })
+    expect(key.repair(SECOND)).toBe(true)
+    expect(key.head).toEqual({ held: 0, waiting: 0, soonestUs: 0, latestUs: 0 })
+  })
+
   test('touches nothing behind the last entry', () => {
     const key = new Words(1, '10s')
     for (let k = 0; k < key.rule.places; k++) key.charge(60 * SECOND)
@@ -352,6 +369,20 @@ describe('the line', () => {
   })
 })
 
+test('a lease is gone at the very microsecond at which it ends', () => {
+  const key = new Words(3, '10s')
+  key.charge(SECOND)
+  key.charge(5 * SECOND)
+  key.charge(11 * SECOND)
+  expect(key.head).toMatchObject({ held: 2 })
+})
+
+test('a state of leases has room for one caller in line less', () => {
+  const key = new Words(1, '10s')
+  for (let k = 1; k < key.rule.places; k++) key.charge(SECOND)
+  expect([key.stand(SECOND) > 0, key.stand(SECOND)]).toEqual([true, -1])
+})
+
 test('a key that became idle begins anew, and touches nothing before its words', () => {
   const key = new Words(2, '10s')
   key.charge(SECOND)
@@ -427,9 +458,9 @@ describe('the words of a state', () => {
   })
 })
 
-describe('a thousand leases', () => {
+describe.each(OTHERS)('a thousand leases, beside %o, %o and %o', (...others) => {
   test('are all that there may be, whatever they hold, until the first has run out', () => {
-    const key = new Words(5_000, '10s')
+    const key = new Words(5_000, '10s', others)
     for (let k = 0; k < 1_000; k++) key.charge(SECOND + k)
     expect(key.waitUs(2 * SECOND, 4_999)).toBe(9 * SECOND)
     expect(key.waitUs(11 * SECOND - 1, 4_999)).toBe(1)
@@ -437,11 +468,79 @@ describe('a thousand leases', () => {
   })
 
   test('are one too many for one more only', () => {
-    const key = new Words(5_000, '10s')
+    const key = new Words(5_000, '10s', others)
     for (let k = 0; k < 999; k++) key.charge(SECOND)
     expect(key.waitUs(SECOND, 4_999)).toBe(0)
     key.charge(SECOND)
     expect(key.waitUs(SECOND, 4_999)).toBe(10 * SECOND)
+  })
+
+  test('and one more wait for the second to run out', () => {
+    const key = new Words(5_000, '10s', others)
+    for (let k = 0; k < 1_001; k++) key.charge(SECOND + k)
+    expect(key.waitUs(11 * SECOND, 4_999)).toBe(1)
+  })
+
+  test('wait for a lease, not for one that was released or for a place in line', () => {
+    const key = new Words(5_000, '10s', others)
+    const released = key.charge(SECOND)
+    for (let k = 0; k < 1_000; k++) key.charge(2 * SECOND)
+    key.give(2 * SECOND, released)
+    expect(key.waitUs(2 * SECOND, 4_999, key.stand(2 * SECOND))).toBe(10 * SECOND)
+  })
+})
+
+describe.each(OTHERS)('beside words of others, %o, %o and %o,', (...others) => {
+  test('a wait is that of the state', () => {
+    const key = new Words(20, '10s', others)
+    key.charge(SECOND, 4)
+    key.charge(2 * SECOND, 6)
+    expect([10, 8, 6, 4, 0].map((room) => key.waitUs(2 * SECOND, room))).toEqual([0, 9 * SECOND, 9 * SECOND, 10 * SECOND, 10 * SECOND])
+    const place = key.stand(2 * SECOND)
+    expect([key.waitUs(2 * SECOND, 10), key.waitUs(2 * SECOND, 10, place)]).toEqual([SECOND, 0])
+  })
+
+  test('a state that takes all of its room answers by its own entries', () => {
+    const key = new Words(1, '10s', others)
+    const { places } = key.rule
+    for (let k = 0; k < places; k++) key.charge(100 * SECOND + k)
+    expect([key.used(109 * SECOND), key.used(110 * SECOND), key.used(120 * SECOND)]).toEqual([places, places - 1, 0])
+    expect(key.waitUs(100 * SECOND, places - 2)).toBe(10 * SECOND + 1)
+    expect(key.waitUs(100 * SECOND, 0)).toBe(10 * SECOND + places - 1)
+    expect(key.stand(109 * SECOND)).toBe(-1)
+    expect(key.charge(200 * SECOND)).toBe(200 * SECOND)
+    key.checkAll()
+  })
+
+  test('the leases of such a state run out at their own times', () => {
+    const key = new Words(1, '10s', others)
+    const { places } = key.rule
+    for (let k = 0; k < places; k++) key.charge(85 * SECOND + k)
+    expect(key.waitUs(85 * SECOND, places - 8)).toBe(10 * SECOND + 7)
+    const all = new Words(5_000, '10s', others)
+    for (let k = 0; k < all.rule.places; k++) all.charge(85 * SECOND)
+    expect(all.waitUs(85 * SECOND, 4_999)).toBe(10 * SECOND)
+  })
+
+  test('such a state has room again when one of its entries has gone', () => {
+    const leases = new Words(1, '10s', others)
+    for (let k = 0; k < leases.rule.places; k++) leases.charge(SECOND + k)
+    expect([leases.stand(11 * SECOND - 1), leases.stand(11 * SECOND)]).toEqual([-1, 11 * SECOND])
+    const both = new Words(1, '10s', others)
+    const first = both.charge(SECOND)
+    for (let k = 9; k < both.rule.places; k++) both.charge(SECOND)
+    for (let k = 0; k < 8; k++) both.stand(SECOND)
+    expect(both.stand(SECOND)).toBe(-1)
+    both.give(SECOND, first)
+    expect(both.stand(SECOND)).toBeGreaterThan(0)
+    both.checkAll()
+  })
+
+  test('the line is full by its own callers', () => {
+    const key = new Words(2, '10s', others)
+    key.charge(SECOND, 2)
+    for (let k = 0; k < 64; k++) key.stand(SECOND)
+    expect(key.stand(SECOND)).toBe(-1)
   })
 })
 
