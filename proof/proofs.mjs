@@ -1189,6 +1189,20 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/codec.ts',
+    scope: 'tagsIn',
+    line: 'while (reader.at < Math.min(headEnd, at + LEAD / 2)) tags.push(...pairIn(reader))',
+    becomes: ['while (reader.at < Math.min(headEnd, at + LEAD / 3)) tags.push(...pairIn(reader))'],
+    proof: 'LEAD is 4: two whole bytes are read until 2 as until 1.3.',
+  },
+  {
+    file: 'src/algorithms/codec.ts',
+    scope: 'tagsIn',
+    line: 'for (let k = 0; k < behind; k++) tags.push(turns[k % 2] as number)',
+    becomes: ['for (let k = 0; k <= behind; k++) tags.push(turns[k % 2] as number)'],
+    proof: 'One tag more is cut off in the next line.',
+  },
+  {
+    file: 'src/algorithms/codec.ts',
     scope: 'packed',
     line: 'while (digits > 0 && digits % 10 === 0 && zeros < MAX_ZEROS) {',
     becomes: ['while (digits > 1 && digits % 10 === 0 && zeros < MAX_ZEROS) {'],

@@ -163,6 +163,7 @@ describe('what is not ours says so', () => {
       `${head} 08 01 09 03 0a0835 80f0`,
       'at byte 9: the head is too short for the name of its limit',
     ],
+    ['no name', `${head} 01 01`, 'at byte 9: the head is too short for the name of its limit'],
     ['figures that are longer than the head', `${head} 08 01 00 06 0a0835 80f0`, 'at byte 10: the head is too short for its figures'],
     ['two figures', `${head} 07 01 00 02 0a08 80f0`, 'at byte 10: [100,1] are not 3 figures from 0 to 31622400000000'],
     ['four figures', `${head} 09 01 00 04 0a083508 80f0`, 'are not 3 figures'],
@@ -236,6 +237,14 @@ test('any words of any rule are read back as they were', () => {
     expect([...padded]).toEqual([...s.slice(at)])
     expect(state).toMatchObject({ name: 'a.b-c_9', idleAtUs, rule: { numbers: rule.numbers } })
   }
+})
+
+test('a state is read as the algorithm that wrote it, whatever was expected', () => {
+  const written = tokenBucket({ capacity: 7, refill: '3/s' })[RULE]
+  const expected = gcra({ burst: 7, rate: '3/s' })[RULE]
+  expect(expected.numbers).toBe(written.numbers)
+  const bytes = writeState(written, Float64Array.of(NOW_US, 0, NOW_US), 0, NOW_US, 'default')
+  expect(readState(bytes, 0, { name: 'default', rule: expected }).rule.algorithm.type).toBe('tokenBucket')
 })
 
 test('a label is text below 128, and differs where limit or numbers do', () => {
