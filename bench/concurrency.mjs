@@ -17,8 +17,8 @@ import { spread } from './tables.mjs'
 
 const isQuick = process.argv.includes('--quick')
 const ROUNDS = isQuick ? 2 : 9
-/** Rounds that are not counted. */
-const WARM_UP = 2
+/** Rounds that are not counted: by then the code is compiled. */
+const WARM_UP = isQuick ? 1 : 8
 const JOBS = isQuick ? 1_000 : 20_000
 const lines = []
 
@@ -67,8 +67,8 @@ function table(title, took, unit) {
   lines.push('')
 }
 
-/** Bottleneck takes some hundred times as long. */
-const jobsAlone = (name) => (name === 'bottleneck' ? JOBS / 20 : JOBS)
+/** Enough for a round of 100 ms. Bottleneck takes some hundred times as long. */
+const jobsAlone = (name) => (name === 'bottleneck' ? JOBS / 20 : 10 * JOBS)
 
 async function nobodyWaits() {
   table('run, nobody waits', await inProcesses(NAMES, 'alone', jobsAlone), 'CPU ns a job')
@@ -149,7 +149,7 @@ async function onRedis(port) {
   const count = isQuick ? 500 : 20_000
   const names = Object.keys(contestants)
   const [wall, server] = [new Map(names.map((name) => [name, []])), new Map(names.map((name) => [name, []]))]
-  for (let round = -WARM_UP; round < ROUNDS; round++) {
+  for (let round = -1; round < ROUNDS; round++) {
     for (const name of names) {
       const before = await serverFigures(redis)
       const startMs = performance.now()
