@@ -53,13 +53,13 @@ export class Worker {
     return judge
   }
 
+  /** Both are known until they have ended: this process may have to end meanwhile. */
   async stop() {
-    const [judge, redis] = [this.#judge, this.#redis]
+    await killed(this.#judge)
+    await killed(this.#redis?.server)
+    if (this.#redis !== undefined) rmSync(this.#redis.folder, { recursive: true, force: true })
     this.#judge = undefined
     this.#redis = undefined
-    await killed(judge)
-    await killed(redis?.server)
-    if (redis !== undefined) rmSync(redis.folder, { recursive: true, force: true })
   }
 }
 
