@@ -52,6 +52,9 @@ const SHOWN_BY = {
   words: ['slidingWindow', 'slidingLog'],
   'at-rate': ['gcra', 'slidingWindow'],
   'large-states': ['slidingWindow', 'slidingLog'],
+  'fast-path': ['gcra', 'tokenBucket', 'leakyBucket', 'fixedWindow'],
+  'long-path': ['slidingWindow', 'slidingLog'],
+  'general-path': ['gcra', 'fixedWindow', 'slidingWindow', 'slidingLog'],
   pages: ['slidingWindow', 'slidingLog'],
 }
 
@@ -100,7 +103,6 @@ const ANY_BYTES = { ...testNamed('redis/codec-twin'), traces: 40 }
 /** What stores hold in Redis, and what of it others have touched. */
 const OF_STATES = [
   testNamed('redis/limits-in-one-key'),
-  ANY_BYTES,
   { ...testNamed('redis/batching'), only: '^(one turn|errors stay)' },
   { ...testNamed('redis/servers'), only: '^(gcra|fixedWindow|slidingLog) ' },
   { ...testNamed('conformance/store-cases'), only: 'redis' },
@@ -118,10 +120,10 @@ const RUNNING = ['run', 'fast-path', 'slow-path', 'long-path', 'general-path', '
 
 /** By Lua source: the tests that are quick for it. */
 const OF_LUA = {
-  tags: OF_STATES,
-  'word-tag': OF_STATES,
-  codec: OF_STATES,
-  labels: OF_STATES,
+  tags: [ANY_BYTES, ...OF_STATES],
+  'word-tag': [ANY_BYTES, testNamed('redis/runs'), ...OF_STATES],
+  codec: [ANY_BYTES, ...OF_STATES],
+  labels: [ANY_BYTES, ...OF_STATES],
   'large-states': [ANY_BYTES, ...OF_LARGE_STATES, ...OF_PERMITS_IN_REDIS],
   pages: [...OF_LARGE_STATES, ...OF_PERMITS_IN_REDIS],
   run: [...OF_STATES, ...OF_PERMITS_IN_REDIS],
@@ -129,7 +131,7 @@ const OF_LUA = {
   'slow-path': [...OF_STATES, ...OF_PERMITS_IN_REDIS],
   'long-path': [testNamed('redis/runs'), ...OF_STATES, ...OF_PERMITS_IN_REDIS],
   'general-path': [...OF_STATES, ...OF_PERMITS_IN_REDIS],
-  prelude: [{ ...testNamed('lua/language'), only: '^what becomes Lua' }, ...OF_STATES],
+  prelude: [{ ...testNamed('lua/language'), only: '^what becomes Lua' }, ANY_BYTES, ...OF_STATES],
 }
 
 /** Servers with users that may do little, and the faults that other limiters have had. */
@@ -198,21 +200,21 @@ function byteTests() {
 
 function luaTests(name, kinds) {
   const agreeing = kinds.map((kind) => agreement(kind, 'Redis answers'))
-  const long =
-    name === 'prelude'
-      ? ['lua/algorithms', 'lua/decide'].map(testNamed)
-      : [
-          ...['redis/damaged-states', 'model/resized-states', 'model/plans-in-turn'].map((name) => ({
-            ...testNamed(name),
-            only: IN_REDIS,
-          })),
-          { ...ANY_BYTES, traces: 300 },
-        ]
   return [
     ...withTraces(5, [...(OF_BYTES_IN_LUA.includes(name) ? [] : agreeing), ...OF_LUA[name]], true),
-    ...withTraces(5, [...long, ...(RUNNING.includes(name) ? OF_SERVERS : [])]),
-    ...withTraces(30, agreeing),
+    ...withTraces(5, longLuaTests(name)),
+    ...withTraces(15, agreeing),
   ]
+}
+
+/** Only a script that runs shows the Lua that touches Redis; the other Lua is a library for tests. */
+function longLuaTests(name) {
+  if (name === 'prelude') return ['lua/algorithms', 'lua/decide'].map(testNamed)
+  const inRedis = ['redis/damaged-states', 'model/resized-states', 'model/plans-in-turn'].map((name) => ({
+    ...testNamed(name),
+    only: IN_REDIS,
+  }))
+  return [...inRedis, ...(RUNNING.includes(name) ? OF_SERVERS : [{ ...ANY_BYTES, traces: 300 }])]
 }
 
 /** So many traces, unless a test has a number of its own. */

@@ -7,6 +7,8 @@ import type { Writable } from 'node:stream'
 import { Cluster } from 'ioredis'
 import { createClient, createCluster } from 'redis'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { RULE } from '../../src/algorithms/algorithm.ts'
+import { labelOf, writeState } from '../../src/algorithms/codec.ts'
 import { systemClock } from '../../src/clock/clock.ts'
 import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
@@ -17,7 +19,7 @@ import { fakeClock } from '../../src/testing/index.ts'
 import { countingSender } from '../support/counted-commands.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { startCluster, startServer } from '../support/redis-servers.ts'
-import { bytesAt, fromHex, putBytes } from '../support/state-bytes.ts'
+import { bytesAt, fromHex, putBytes, toHex } from '../support/state-bytes.ts'
 
 let redis: TestRedis
 const sent: (readonly string[])[] = []
@@ -239,6 +241,32 @@ test('one turn: a key lives for as long as it is not idle, and no shorter', asyn
   expect(ttlMs).toBeLessThanOrEqual(864_000_000)
   // However slow the machine: a minute is far less than a thousandth of that.
   expect(ttlMs).toBeGreaterThan(864_000_000 - 60_000)
+})
+
+test('one turn: a key lives exactly until it is idle, and a day at least by a clock of the caller', async () => {
+  const label = labelOf(gcra({ rate: '1000000/s', burst: 10_000 })[RULE], 'default')
+  // Within a transaction the time of the server stands still.
+  const ttlMsAfter = async (...argv: string[]) => {
+    const key = `lives:${randomUUID()}`
+    for (const command of [['MULTI'], ['EVAL', script().text, '1', key, ...argv], ['PTTL', key]]) void redis.send(command)
+    const [, ttlMs] = (await redis.send(['EXEC'])) as number[]
+    return ttlMs
+  }
+  expect(await ttlMsAfter(label, '1')).toBe(1)
+  expect(await ttlMsAfter(label, '1001')).toBe(2)
+  expect(await ttlMsAfter(label, '20000', 'c')).toBe(20)
+  expect(await ttlMsAfter('1763200000000000', '0', 't', '1', label, '1')).toBe(86_400_000)
+})
+
+test('one turn: a state that is idle at 2^53 µs or later is neither written nor read', async () => {
+  const rule = gcra({ rate: '1/s', burst: 10 })[RULE]
+  const label = labelOf(rule, 'default')
+  const takenAt = (nowUs: number) => redis.send(['EVAL', script().text, '1', `ends:${nowUs}`, `${nowUs}`, '0', 't', '1', label, '1'])
+  await expect(takenAt(2 ** 53 - 1_000_000)).rejects.toThrow('a state has no end')
+  expect(await takenAt(2 ** 53 - 1_000_001)).toEqual([2 ** 53 - 1_000_001, 9, 1_000_000])
+  const record = toHex(writeState(rule, Float64Array.of(5_000_000, 0, -1), 0, 5_000_000, 'default'))
+  await putBytes(redis, 'ends:4000000', fromHex(`20000000000000${record.slice(14)}`))
+  await expect(takenAt(4_000_000)).rejects.toThrow('it holds no states of Sluice')
 })
 
 describe('errors stay with the decision that has them', () => {

@@ -28,17 +28,17 @@ end`
 
 /** ARGV: label, when it is idle, words, and again. Answers the records. */
 const WRITE = `${LIBRARY}${HEX}
-local records = {}
+local records, writtenBy = {}, {}
 for k = 1, #ARGV, 3 do
-  local s = {}
+  local s, label = {}, ARGV[k]
   for word in string.gmatch(ARGV[k + 2], '%S+') do
     s[#s + 1] = tonumber(word)
   end
   if #s > 20 then
-    records[#records + 1] = toHex(doublesOf(ARGV[k], s, #s, tonumber(ARGV[k + 1])))
+    records[#records + 1] = toHex(doublesOf(label, s, #s, tonumber(ARGV[k + 1])))
   else
-    local written = { forms = {}, heads = {} }
-    records[#records + 1] = toHex(recordOf(ARGV[k], written, s[1] or 0, s[2] or 0, s[3] or 0, s[4] or 0, s, #s, tonumber(ARGV[k + 1])))
+    writtenBy[label] = writtenBy[label] or { forms = {}, heads = {} }
+    records[#records + 1] = toHex(recordOf(label, writtenBy[label], s[1] or 0, s[2] or 0, s[3] or 0, s[4] or 0, s, #s, tonumber(ARGV[k + 1])))
   end
 end
 return records`
@@ -114,6 +114,44 @@ function edgeStates(): State[] {
   )
 }
 
+/** One small word alone at each of the first four places, counted back and not. */
+function loneWords(): State[] {
+  const rules = RULES.filter(({ words }) => words <= 12)
+  return rules.flatMap((rule) =>
+    Array.from({ length: Math.min(rule.words, 4) }, (_, place) => [
+      stateOf(rule, 1, [...new Array(place).fill(0), 5]),
+      stateOf(rule, 1_000_000, [...new Array(place).fill(0), 999_995]),
+      stateOf(rule, 1_000_000, [...new Array(place).fill(0), -1]),
+    ]).flat(),
+  )
+}
+
+/**
+ * Words behind the first four: some that are -1 among others, some as late as the state is idle,
+ * and some that take as many bytes counted back as not. And pairs that differ in their tags alone,
+ * by so much that a worse name for their forms would be the same.
+ */
+function wordsBehind(): State[] {
+  const rule = slidingWindow({ limit: 10, window: '1s' })[RULE]
+  const first = [1, 2, 3, 4]
+  return [
+    ...[
+      [...first, -1, 7, 5, 8],
+      [...first, 7, -1, 8, 5],
+      [...first, 400, 9, 397],
+      [...first, 100, 9, 300],
+    ].map((words) => stateOf(rule, 400, words)),
+    ...[
+      [0, 0, 5, 0, 0, 7],
+      [0, 0, 0, 0, 5, 7],
+      [0, 0, 0, 5, 9, 0, 9],
+      [0, 0, 0, 0, 9, 5, 9],
+      [0, 0, 0, 5, 9, 9],
+      [0, 0, 0, 0, 9, 9, 9],
+    ].map((words) => stateOf(rule, 1, words)),
+  ]
+}
+
 /**
  * More entries than are read at once, whose times take more bytes than their counts. Its words are
  * 2 x 65,536 + 1.
@@ -135,6 +173,8 @@ const random = new Random(20_261_117)
 const STATES: readonly State[] = [
   ...RULES.flatMap((rule) => Array.from({ length: rule.words > 500 ? 6 : traceCount(300) }, () => anyState(random, rule))),
   ...edgeStates(),
+  ...loneWords(),
+  ...wordsBehind(),
   longLog(),
 ]
 const recordOf = ({ rule, name, idleAtUs, words }: State) => writeState(rule, words, 0, idleAtUs, name)
@@ -165,6 +205,7 @@ test('reads the same states', async () => {
         `${state.end}`,
       ])
       const seen = words === '' ? [] : words.split(' ').map(Number)
+      if (rule.words <= 20) expect(seen.at(-1), 'the last word that is written').not.toBe(0)
       expect(seen).toEqual([...state.words.slice(0, seen.length)])
       expect([...state.words.slice(seen.length)].every((word) => word === 0)).toBe(true)
     })
@@ -208,6 +249,30 @@ test('both refuse more than 20 words with tags', async () => {
     if (words <= 20) expect(read()).toBe(20)
     else expect(read).toThrow(/words (have no tags|are more than)/)
     expect(await redis.send(['EVAL', script, '0', toHex(head)])).toBe(words <= 20 ? 'read' : `${words} words have no tags`)
+  }
+})
+
+test('both refuse heads that are cut off, and tags of other lengths', async () => {
+  const label = toHex([...labelOf(RULES[0] as Rule, 'default')].map((letter) => letter.charCodeAt(0)))
+  const script = `${LIBRARY}${HEX} local isRead, failure = pcall(shapeOf, fromHex(ARGV[1])) return isRead and 'read' or failure.what`
+  const shorts = ['', '01', '0102', '0100', '010003', label.slice(0, -2)]
+  const heads = [
+    ...shorts.map((head) => [head, 'the head of a record is too short']),
+    ...[4, 5, 7].map((count) => [label + '11'.repeat(count), `${count} bytes are no tags`]),
+  ] as const
+  for (const [head, what] of heads) {
+    const bytes = fromHex(head)
+    expect(() => readState(Uint8Array.from([6, 0, 0, 0, 0, 0, 0, bytes.length, ...bytes, ...new Array(300).fill(1)]), 0), head).toThrow()
+    expect(await redis.send(['EVAL', script, '0', head]), head).toBe(what)
+  }
+})
+
+test('a head says its label itself, whichever was expected', async () => {
+  const [one, other] = [RULES[0], RULES[1]].map((rule) => labelOf(rule as Rule, 'default')) as [string, string]
+  const script = `${LIBRARY}${HEX} return toHex(shapeOf(fromHex(ARGV[1]), ARGV[2])[1])`
+  const hexOf = (label: string) => toHex([...label].map((letter) => letter.charCodeAt(0)))
+  for (const expected of [one, other]) {
+    expect(await redis.send(['EVAL', script, '0', `${hexOf(one)}11`, expected])).toBe(hexOf(one))
   }
 })
 

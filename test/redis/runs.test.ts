@@ -68,52 +68,57 @@ const told = ({ outcome, remaining, retryAfterMs, resetAfterMs, delayMs }: Decis
   delayMs,
 ]
 
-test.each(LIMITS)('%s', async (_, limit, other) => {
-  const random = new Random(21)
-  const clock = fakeClock(1_763_200_000_000)
-  const prefix = randomUUID()
-  const plans = { other }
-  const memory = createLimiter(limit, { clock, plans })
-  const remote = createLimiter(limit, { name: 'api', clock, plans, store: redisStore(redis, { prefix, denialCache: false }) })
-  const taken: (readonly [ours: Settleable, theirs: Settleable])[] = []
-  const seen = new Set<string>()
+/** Today, and as a clock of a test begins: then times are smaller numbers than spans are. */
+const STARTS_MS = [1_763_200_000_000, 5]
 
-  const verb = (): Verb => {
-    const name = random.pick(['consume', 'consume', 'charge', 'settle'] as const)
-    const cost = random.pick([1, 1, 1, 2, random.magnitude(1, 20)])
-    return { name, key: random.pick(KEYS), cost, plan: random.whole(1, 8) === 1 ? 'other' : undefined, of: random.whole(0, 1e6) }
-  }
-  const run = (limiter: typeof memory | typeof remote, place: 0 | 1, { name, key, cost, plan, of }: Verb) => {
-    if (name === 'settle' && taken.length > 0) return taken[of % taken.length]?.[place].settle(cost - 1)
-    return name === 'charge' ? limiter.charge(key, cost, { plan }) : limiter.consume(key, cost, { plan })
-  }
+test.each(STARTS_MS.flatMap((startMs) => LIMITS.map((each) => [startMs, ...each] as const)))(
+  'from %d ms on: %s',
+  async (startMs, _, limit, other) => {
+    const random = new Random(21)
+    const clock = fakeClock(startMs)
+    const prefix = randomUUID()
+    const plans = { other }
+    const memory = createLimiter(limit, { clock, plans })
+    const remote = createLimiter(limit, { name: 'api', clock, plans, store: redisStore(redis, { prefix, denialCache: false }) })
+    const taken: (readonly [ours: Settleable, theirs: Settleable])[] = []
+    const seen = new Set<string>()
 
-  for (let turn = 0; turn < TURNS; turn++) {
-    clock.setMs(
-      clock.nowUs() / 1000 + random.pick([0, 0.001, 17, random.magnitude(1, 700), random.magnitude(1, 9_000), -random.magnitude(1, 400)]),
-    )
-    const verbs = Array.from({ length: random.whole(1, 12) }, verb)
-    const expected = verbs.map((each) => run(memory, 0, each))
-    const answers = await Promise.all(verbs.map((each) => run(remote, 1, each)))
-    answers.forEach((answer, k) => {
-      const mine = expected[k] as Settleable | undefined
-      if (mine === undefined || answer === undefined) return
-      seen.add(mine.outcome)
-      expect(told(answer as Decision), `turn ${turn}, ${JSON.stringify(verbs[k])}`).toEqual(told(mine))
-      if (mine.allowed && (verbs[k] as Verb).name !== 'charge') taken.push([mine, answer as Settleable])
-    })
-    taken.splice(0, taken.length - 20)
-    for (const key of KEYS) {
-      const bytes = await bytesAt(redis, redisKey({ prefix, hashTag: undefined }, 'api', key))
-      if (bytes === undefined) continue
-      const { rule, words, idleAtUs, name } = readState(bytes, 0)
-      expect(toHex(writeState(rule, words, 0, idleAtUs, name))).toBe(toHex(bytes))
+    const verb = (): Verb => {
+      const name = random.pick(['consume', 'consume', 'charge', 'settle'] as const)
+      const cost = random.pick([1, 1, 1, 2, random.magnitude(1, 20)])
+      return { name, key: random.pick(KEYS), cost, plan: random.whole(1, 8) === 1 ? 'other' : undefined, of: random.whole(0, 1e6) }
     }
-  }
-  expect([...seen]).toEqual(expect.arrayContaining(['allowed', 'limited']))
-  memory.close()
-  remote.close()
-})
+    const run = (limiter: typeof memory | typeof remote, place: 0 | 1, { name, key, cost, plan, of }: Verb) => {
+      if (name === 'settle' && taken.length > 0) return taken[of % taken.length]?.[place].settle(cost - 1)
+      return name === 'charge' ? limiter.charge(key, cost, { plan }) : limiter.consume(key, cost, { plan })
+    }
+
+    for (let turn = 0; turn < TURNS; turn++) {
+      const stepMs = random.pick([0, 0.001, 17, random.magnitude(1, 700), random.magnitude(1, 9_000), -random.magnitude(1, 400)])
+      clock.setMs(Math.max(1, clock.nowUs() / 1000 + stepMs))
+      const verbs = Array.from({ length: random.whole(1, 12) }, verb)
+      const expected = verbs.map((each) => run(memory, 0, each))
+      const answers = await Promise.all(verbs.map((each) => run(remote, 1, each)))
+      answers.forEach((answer, k) => {
+        const mine = expected[k] as Settleable | undefined
+        if (mine === undefined || answer === undefined) return
+        seen.add(mine.outcome)
+        expect(told(answer as Decision), `turn ${turn}, ${JSON.stringify(verbs[k])}`).toEqual(told(mine))
+        if (mine.allowed && (verbs[k] as Verb).name !== 'charge') taken.push([mine, answer as Settleable])
+      })
+      taken.splice(0, taken.length - 20)
+      for (const key of KEYS) {
+        const bytes = await bytesAt(redis, redisKey({ prefix, hashTag: undefined }, 'api', key))
+        if (bytes === undefined) continue
+        const { rule, words, idleAtUs, name } = readState(bytes, 0)
+        expect(toHex(writeState(rule, words, 0, idleAtUs, name))).toBe(toHex(bytes))
+      }
+    }
+    expect([...seen]).toEqual(expect.arrayContaining(['allowed', 'limited']))
+    memory.close()
+    remote.close()
+  },
+)
 
 /**
  * There a key that holds nothing any more is deleted. Tokens occur twice in a call, were released
