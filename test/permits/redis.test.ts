@@ -299,8 +299,8 @@ describe('waiters', () => {
     const startMs = await serverMs()
     await passed(startMs, 400)
     const tookMs = (await serverMs()) - startMs
-    // Each asked once when it came; from then on the first asks every 20 ms.
-    expect(scripts).toBeLessThanOrEqual(110 + tookMs / 20)
+    // Each asked once when it came; from then on the first asks every 25 ms.
+    expect(scripts).toBeLessThanOrEqual(110 + tookMs / 25)
     await held.release()
     for (const wait of waits) await (await wait).release()
   })

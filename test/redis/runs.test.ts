@@ -120,6 +120,17 @@ test.each(STARTS_MS.flatMap((startMs) => LIMITS.map((each) => [startMs, ...each]
   },
 )
 
+test('a window whose start takes a byte more than the last one', async () => {
+  const clock = fakeClock(0.2)
+  const limit = fixedWindow({ limit: 9, window: 1, anchor: 'first' })
+  const memory = createLimiter(limit, { clock })
+  const remote = createLimiter(limit, { name: 'api', clock, store: redisStore(redis, { prefix: randomUUID(), denialCache: false }) })
+  for (const nowMs of [0.2, 1.3, 1.4, 70, 70.5]) {
+    clock.setMs(nowMs)
+    expect(told(await remote.consume('k')), `${nowMs} ms`).toEqual(told(memory.consume('k')))
+  }
+})
+
 /**
  * There a key that holds nothing any more is deleted. Tokens occur twice in a call, were released
  * before, or were never given out.

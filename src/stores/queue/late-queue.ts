@@ -24,7 +24,7 @@ import { type Answer, mayBook, type Took, type Waiter } from './waiter.ts'
 const MOST_AT_ONCE = 32
 const MOST_BOOKING = 128
 /** How often the first caller of a process looks whether others have released something. */
-const LOOK_US = 20_000
+const LOOK_US = 25_000
 
 /** Permits held for no waiter in particular. */
 interface Spare {
