@@ -54,7 +54,7 @@ const SHOWN_BY = {
   'large-states': ['slidingWindow', 'slidingLog'],
   'fast-path': ['gcra', 'tokenBucket', 'leakyBucket', 'fixedWindow'],
   'long-path': ['slidingWindow', 'slidingLog'],
-  'general-path': ['gcra', 'fixedWindow', 'slidingWindow', 'slidingLog'],
+  'general-path': ['gcra', 'leakyBucket', 'fixedWindow', 'slidingLog'],
   pages: ['slidingWindow', 'slidingLog'],
 }
 
@@ -122,7 +122,7 @@ const RUNNING = ['run', 'fast-path', 'slow-path', 'long-path', 'general-path', '
 const OF_LUA = {
   tags: [ANY_BYTES, ...OF_STATES],
   'word-tag': [ANY_BYTES, testNamed('redis/runs'), ...OF_STATES],
-  codec: [ANY_BYTES, ...OF_STATES],
+  codec: [ANY_BYTES, ...OF_STATES, ...OF_PERMITS_IN_REDIS],
   labels: [ANY_BYTES, ...OF_STATES],
   'large-states': [ANY_BYTES, ...OF_LARGE_STATES, ...OF_PERMITS_IN_REDIS],
   pages: [...OF_LARGE_STATES, ...OF_PERMITS_IN_REDIS],

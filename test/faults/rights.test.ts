@@ -110,3 +110,28 @@ test.each(COMMANDS)('without %s', async (command) => {
   expect(told.filter((line) => !/1 taken, allowed|0 taken, failed/.test(line))).toEqual([])
   expect(await keysWithoutExpiry([server])).toEqual([])
 })
+
+test.each(['set', 'setrange', 'pexpire'])('without %s on one of two keys nothing is charged on the other', async (command) => {
+  const name = `two-${command}`
+  const rights = COMMANDS.filter((each) => each !== command).map((each) => `+${each}`)
+  await server.command('ACL', 'SETUSER', name, 'on', '>secret', '~sluice:*', ...rights, `(+${command} ~sluice:${name}:{k})`)
+  const client = createClient({ username: name, password: 'secret', socket: { host: server.host, port: server.port } })
+  await client.connect()
+  closers.push(() => client.destroy())
+  const few = gcra({ rate: '5/h', burst: CAPACITY })
+  // Written as a whole by SET, or in place by the others.
+  const other = command === 'set' ? few : slidingLog({ limit: 500, window: '1h' })
+  const limits = { few, other }
+  const [limiter, restricted, reversed] = [
+    createLimiter(limits, { name, store: await storeWithout('none') }),
+    createLimiter(limits, { name, store: redisStore(client, { denialCache: false }) }),
+    createLimiter({ other, few }, { name, store: redisStore(client, { denialCache: false }) }),
+  ]
+  const before = command === 'set' ? 1 : 40
+  for (let k = 0; k < before; k++) await limiter.consume({ few: 'k', other: 'l' }, { few: 0, other: 1 })
+  for (const each of [restricted, reversed]) {
+    await expect(each.consume({ few: 'k', other: 'l' })).rejects.toMatchObject({ code: 'STORE', isolated: true })
+    const { parts } = await limiter.peek({ few: 'k', other: 'l' })
+    expect([parts.few.remaining, parts.other.limit - parts.other.remaining]).toEqual([CAPACITY, before])
+  }
+})

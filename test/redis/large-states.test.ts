@@ -201,6 +201,22 @@ test('beside others in one key a large state is written in place, and the others
   expect((await limiter.peek('k')).parts).toMatchObject({ log: { remaining: 380 } })
 })
 
+test('of several limits any record may end where what is read at once ends', async () => {
+  const limit = gcra({ rate: '10/s', burst: 1_000 })
+  const ends = new Set<number>()
+  for (let size = 1; size <= 40; size++) {
+    const clock = fakeClock(START_US / 1000)
+    const limits = { ['n'.repeat(size)]: limit, b: limit, c: limit, d: limit, log: slidingLog({ limit: 500, window: '1min' }) }
+    const { limiter, key } = limiterOn(redis, limits, clock)
+    for (let taken = 1; taken <= 3; taken++) {
+      const { parts } = await limiter.consume('k')
+      expect(Object.values(parts).map(({ remaining }) => remaining)).toEqual([...new Array(4).fill(1_000 - taken), 500 - taken])
+    }
+    for (const { end } of await recordsAt(redis, key)) ends.add(end)
+  }
+  for (const end of [127, 128, 129, 130]) expect(ends).toContain(end)
+})
+
 test('a large state that was cut, has other bytes or is no state is an error, and stays as it is', async () => {
   const limit = slidingLog({ limit: 2_000, window: '1h' })
   const clock = fakeClock(START_US / 1000 + 1_000)

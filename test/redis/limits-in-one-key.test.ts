@@ -17,6 +17,7 @@ import {
 } from '../../src/index.ts'
 import { type RedisSender, redisStore } from '../../src/stores/redis/index.ts'
 import { inspectKey } from '../../src/stores/redis/inspect.ts'
+import { script } from '../../src/stores/redis/script.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'
 import { countingSender } from '../support/counted-commands.ts'
@@ -352,6 +353,27 @@ describe('keys of one call that are as long', () => {
   })
 })
 
+test('a server that cannot tell rights, as Redis 6.2, writes several keys of a decision too', async () => {
+  const older = 'local redis = { call = redis.call, pcall = redis.pcall, error_reply = redis.error_reply }'
+  const send = ([name, sha1, ...args]: readonly string[]) =>
+    command(...(name === 'EVALSHA' ? ['EVAL', `${older}\n${script().text}`, ...args] : [name as string, sha1 as string, ...args]))
+  const limiter = limiterOf({ a: burst, b: hourly }, { send })
+  expect((await limiter.consume({ a: 'k', b: 'l' })).parts).toMatchObject({ a: { remaining: 9 }, b: { remaining: 49 } })
+  expect(await keysThere()).toEqual([nameOf('k'), nameOf('l')])
+})
+
+test('resets of one call forget on each key what was asked for, and are one answer each', async () => {
+  const [one, other, both] = [limiterOf({ a: burst }), limiterOf({ b: hourly }), limiterOf({ a: burst, b: hourly })]
+  const left = async () => await Promise.all(['k', 'l'].map(leftOf))
+  await Promise.all(['k', 'l'].map((key) => both.consume(key)))
+  await Promise.all(['k', 'l'].map((key) => one.reset(key)))
+  expect(await left()).toEqual([{ b: 49 }, { b: 49 }])
+  await Promise.all([both.consume('k'), both.consume('l', 2)])
+  const [, taken] = await Promise.all([both.reset({ a: 'k', b: 'l' }), both.consume({ a: 'l', b: 'k' }), other.reset('m')])
+  expect(taken.parts).toMatchObject({ a: { remaining: 7 }, b: { remaining: 47 } })
+  expect(await left()).toEqual([{ b: 47 }, { a: 7 }])
+})
+
 test('being refused neither writes a shared key nor prolongs it', async () => {
   const limiter = limiterOf({ a: burst, b: hourly })
   await limiter.consume('k', { a: 10, b: 1 })
@@ -416,5 +438,18 @@ describe('how long a key lives', () => {
     expect((await Promise.all([other.peek('k'), one.consume('k'), other.consume('k')])).map(({ remaining }) => remaining)).toEqual([
       10, 9, 9,
     ])
+    await command('PERSIST', nameOf('k'))
+    clock.setMs(1_700_000_120_000)
+    expect((await Promise.all([other.peek('k'), other.peek('k')])).map(({ remaining }) => remaining)).toEqual([10, 10])
+    expect(await keysThere()).toEqual([])
+  })
+
+  test('one that has lost its time to live gets it back, also in the first microsecond of a clock', async () => {
+    const clock = fakeClock(0)
+    const on = <L extends Limits>(limits: L) => createLimiter(limits, { name: 'api', clock, store: redisStore(redis, { prefix }) })
+    await on({ a: gcra({ rate: '1000000/s', burst: 10 }) }).consume('k')
+    await command('PERSIST', nameOf('k'))
+    await on({ b: burst }).peek('k')
+    expect(Number(await command('PTTL', nameOf('k')))).toBeGreaterThan(0)
   })
 })
