@@ -8,7 +8,7 @@ import { Cluster } from 'ioredis'
 import { createClient, createCluster } from 'redis'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { RULE } from '../../src/algorithms/algorithm.ts'
-import { labelOf, writeState } from '../../src/algorithms/codec.ts'
+import { labelOf } from '../../src/algorithms/codec.ts'
 import { systemClock } from '../../src/clock/clock.ts'
 import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
@@ -258,15 +258,23 @@ test('one turn: a key lives exactly until it is idle, and a day at least by a cl
   expect(await ttlMsAfter('1763200000000000', '0', 't', '1', label, '1')).toBe(86_400_000)
 })
 
-test('one turn: a state that is idle at 2^53 µs or later is neither written nor read', async () => {
-  const rule = gcra({ rate: '1/s', burst: 10 })[RULE]
+test.each([
+  gcra({ rate: '1/s', burst: 1 }),
+  fixedWindow({ limit: 1, window: '1s', anchor: 'first' }),
+  slidingLog({ limit: 1, window: '1s' }),
+])('one turn: a state that is idle at 2^53 µs or later is neither written nor read (%#)', async (limit) => {
+  const rule = limit[RULE]
   const label = labelOf(rule, 'default')
-  const takenAt = (nowUs: number) => redis.send(['EVAL', script().text, '1', `ends:${nowUs}`, `${nowUs}`, '0', 't', '1', label, '1'])
-  await expect(takenAt(2 ** 53 - 1_000_000)).rejects.toThrow('a state has no end')
-  expect(await takenAt(2 ** 53 - 1_000_001)).toEqual([2 ** 53 - 1_000_001, 9, 1_000_000])
-  const record = toHex(writeState(rule, Float64Array.of(5_000_000, 0, -1), 0, 5_000_000, 'default'))
-  await putBytes(redis, 'ends:4000000', fromHex(`20000000000000${record.slice(14)}`))
-  await expect(takenAt(4_000_000)).rejects.toThrow('it holds no states of Sluice')
+  const key = `ends:${randomUUID()}`
+  const takenAt = (nowUs: number) => redis.send(['EVAL', script().text, '1', key, `${nowUs}`, '0', 't', '1', label, '1'])
+  const spanUs = ((await takenAt(4_000_000)) as number[])[2] as number
+  await redis.send(['DEL', key])
+  await expect(takenAt(2 ** 53 - spanUs)).rejects.toThrow('a state has no end')
+  const latestUs = 2 ** 53 - spanUs - 1
+  expect(await takenAt(latestUs)).toEqual([latestUs, 0, spanUs])
+  const record = toHex((await bytesAt(redis, key)) as Uint8Array)
+  await putBytes(redis, key, fromHex(`20000000000000${record.slice(14)}`))
+  await expect(takenAt(latestUs)).rejects.toThrow('it holds no states of Sluice')
 })
 
 describe('errors stay with the decision that has them', () => {

@@ -256,10 +256,10 @@ test('both refuse heads that are cut off, and tags of other lengths', async () =
   const label = toHex([...labelOf(RULES[0] as Rule, 'default')].map((letter) => letter.charCodeAt(0)))
   const script = `${LIBRARY}${HEX} local isRead, failure = pcall(shapeOf, fromHex(ARGV[1])) return isRead and 'read' or failure.what`
   const shorts = ['', '01', '0102', '0100', '010003', label.slice(0, -2)]
-  const heads = [
-    ...shorts.map((head) => [head, 'the head of a record is too short']),
-    ...[4, 5, 7].map((count) => [label + '11'.repeat(count), `${count} bytes are no tags`]),
-  ] as const
+  const heads: [head: string, what: string][] = [
+    ...shorts.map((head): [string, string] => [head, 'the head of a record is too short']),
+    ...[4, 5, 7].map((count): [string, string] => [label + '11'.repeat(count), `${count} bytes are no tags`]),
+  ]
   for (const [head, what] of heads) {
     const bytes = fromHex(head)
     expect(() => readState(Uint8Array.from([6, 0, 0, 0, 0, 0, 0, bytes.length, ...bytes, ...new Array(300).fill(1)]), 0), head).toThrow()

@@ -374,6 +374,19 @@ test('resets of one call forget on each key what was asked for, and are one answ
   expect(await left()).toEqual([{ b: 47 }, { a: 7 }])
 })
 
+test.each([
+  ['a log', slidingLog({ limit: 10, window: '1h' })],
+  ['a window', slidingWindow({ limit: 10, window: '1h' })],
+  ['a window of many slots', slidingWindow({ limit: 10, window: '1h', slots: 100 })],
+  ['a gcra', burst],
+])('%s that is taken from alone leaves what else its key holds', async (_, first) => {
+  const [both, alone] = [limiterOf({ first, hourly }), limiterOf({ first })]
+  await both.consume('k')
+  await alone.consume('k')
+  await Promise.all([alone.charge('k'), alone.consume('k')])
+  expect(await leftOf('k')).toEqual({ first: 6, hourly: 49 })
+})
+
 test('being refused neither writes a shared key nor prolongs it', async () => {
   const limiter = limiterOf({ a: burst, b: hourly })
   await limiter.consume('k', { a: 10, b: 1 })

@@ -25,9 +25,10 @@ import { RedisDriver } from '../../src/stores/redis/driver.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { redisKey } from '../../src/stores/redis/keys.ts'
 import { Part, type Scope, Step } from '../../src/stores/step.ts'
-import { fakeClock } from '../../src/testing/index.ts'
+import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
+import { startServer } from '../support/redis-servers.ts'
 import { bytesAt, toHex } from '../support/state-bytes.ts'
 
 let redis: TestRedis
@@ -178,4 +179,36 @@ test.each([1, 3, 40])('permits of %d places, by the time of the server', async (
     tokens = tokens.slice(-12)
   }
   expect([...seen]).toEqual(expect.arrayContaining(['take allowed', 'give allowed', 'give limited', 'renew allowed', 'renew limited']))
+})
+
+const placesOn = (sender: TestRedis, prefix: string, clock?: FakeClock) =>
+  createLimiter(concurrency({ max: 3, lease: '30s' }), { name: 'held', store: redisStore(sender, { prefix }), ...(clock && { clock }) })
+
+test('permits: a key that holds nothing any more is deleted, by the time of the server alone', async () => {
+  const prefix = randomUUID()
+  const [limiter, clocked] = [placesOn(redis, prefix), placesOn(redis, prefix, fakeClock(1_763_200_000_000))]
+  const isThere = (key: string) => redis.send(['EXISTS', redisKey({ prefix, hashTag: undefined }, 'held', key)])
+  const [one, two, other] = await Promise.all(['k', 'k', 'l'].map((key) => limiter.consume(key)))
+  expect(await isThere('k')).toBe(1)
+  const [, , third] = await Promise.all([one?.release(), two?.release(), limiter.consume('k'), other?.release()])
+  expect([third.remaining, await isThere('k'), await isThere('l')]).toEqual([2, 1, 0])
+  await third.release()
+  expect(await isThere('k')).toBe(0)
+  await (await clocked.consume('m')).release()
+  expect(await isThere('m')).toBe(1)
+})
+
+test('permits: a server that is full takes no permits behind a release either', async () => {
+  const server = await startServer()
+  const sender = await connectRedis(server.port)
+  const prefix = randomUUID()
+  const limiter = placesOn(sender, prefix)
+  const permit = await limiter.consume('k')
+  await server.command('CONFIG', 'SET', 'maxmemory', '1')
+  const [, taken] = await Promise.allSettled([permit.release(), limiter.consume('l')])
+  expect(taken.status).toBe('rejected')
+  expect(await sender.send(['EXISTS', redisKey({ prefix, hashTag: undefined }, 'held', 'l')])).toBe(0)
+  limiter.close()
+  sender.close()
+  await server.kill()
 })
