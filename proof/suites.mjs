@@ -139,9 +139,11 @@ const OF_SERVERS = [
   { ...testNamed('redis/servers'), only: 'a server of its own a user' },
   // Fake timers are vitest's own business.
   { ...testNamed('conformance/seed-faults'), only: '^(?!time from the client)' },
-  testNamed('faults/rights'),
   testNamed('redis/settle'),
 ]
+
+/** What only the general path does: several keys of a decision, and other numbers. */
+const OF_ANY_DECISION = [testNamed('faults/rights'), { ...testNamed('model/plans-in-turn'), only: IN_REDIS }]
 
 /** The tests { path, only, traces, quick } for a source, in the order in which they are run. */
 export function testsFor(root, file) {
@@ -203,18 +205,19 @@ function luaTests(name, kinds) {
   return [
     ...withTraces(5, [...(OF_BYTES_IN_LUA.includes(name) ? [] : agreeing), ...OF_LUA[name]], true),
     ...withTraces(5, longLuaTests(name)),
-    ...withTraces(15, agreeing),
   ]
 }
 
-/** Only a script that runs shows the Lua that touches Redis; the other Lua is a library for tests. */
+/** States that others have touched, or that were written by other numbers. */
+const OF_STRANGE_STATES = ['redis/damaged-states', 'model/resized-states'].map((name) => ({ ...testNamed(name), only: IN_REDIS }))
+
 function longLuaTests(name) {
   if (name === 'prelude') return ['lua/algorithms', 'lua/decide'].map(testNamed)
-  const inRedis = ['redis/damaged-states', 'model/resized-states', 'model/plans-in-turn'].map((name) => ({
-    ...testNamed(name),
-    only: IN_REDIS,
-  }))
-  return [...inRedis, ...(RUNNING.includes(name) ? OF_SERVERS : [{ ...ANY_BYTES, traces: 300 }])]
+  // Only a script that runs shows the Lua that touches Redis; the other Lua is a library for tests.
+  if (!RUNNING.includes(name)) return [...OF_STRANGE_STATES, { ...ANY_BYTES, traces: 300 }]
+  const ofPaths = [...OF_STRANGE_STATES, ...OF_SERVERS]
+  if (name === 'fast-path') return ofPaths
+  return [...ofPaths, testNamed('redis/large-states'), ...(name === 'long-path' ? [] : OF_ANY_DECISION)]
 }
 
 /** So many traces, unless a test has a number of its own. */

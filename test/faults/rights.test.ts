@@ -135,3 +135,28 @@ test.each(['set', 'setrange', 'pexpire'])('without %s on one of two keys nothing
     expect([parts.few.remaining, parts.other.limit - parts.other.remaining]).toEqual([CAPACITY, before])
   }
 })
+
+test('without get a reset fails, and forgets nothing of the other limits', async () => {
+  const limits = { few: gcra({ rate: '5/h', burst: CAPACITY }), other: gcra({ rate: '1/h', burst: CAPACITY }) }
+  const all = createLimiter(limits, { name: 'reset-get', store: await storeWithout('none') })
+  const restricted = createLimiter({ few: limits.few }, { name: 'reset-get', store: await storeWithout('get') })
+  await all.consume('k')
+  await expect(restricted.reset('k')).rejects.toMatchObject({ code: 'STORE', isolated: true })
+  expect((await all.peek('k')).parts.other.remaining).toBe(CAPACITY - 1)
+})
+
+test('without del each reset of a call fails alone', async () => {
+  const limits = { few: gcra({ rate: '5/h', burst: CAPACITY }), other: gcra({ rate: '1/h', burst: CAPACITY }) }
+  const restricted = createLimiter(limits, { name: 'reset-del', store: await storeWithout('del') })
+  const ended = await Promise.allSettled([
+    restricted.peek('the first is sent alone'),
+    restricted.reset({ few: 'k', other: 'l' }),
+    restricted.reset({ few: 'm', other: 'n' }),
+    restricted.consume({ few: 'k', other: 'l' }),
+    restricted.reset('k'),
+    restricted.reset('l'),
+    restricted.consume('m'),
+  ])
+  const [F, R] = ['fulfilled', 'rejected']
+  expect(ended.map(({ status }) => status)).toEqual([F, R, R, F, R, R, F])
+})

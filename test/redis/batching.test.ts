@@ -8,7 +8,7 @@ import { Cluster } from 'ioredis'
 import { createClient, createCluster } from 'redis'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { RULE } from '../../src/algorithms/algorithm.ts'
-import { labelOf } from '../../src/algorithms/codec.ts'
+import { labelOf, writeState } from '../../src/algorithms/codec.ts'
 import { systemClock } from '../../src/clock/clock.ts'
 import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/stores/redis/index.ts'
@@ -278,6 +278,21 @@ test.each([
 })
 
 describe('errors stay with the decision that has them', () => {
+  test('a word that is out of range, and is not known to be before it is written', async () => {
+    const limit = gcra({ rate: '7/s', burst: 10 })
+    prefix = randomUUID()
+    const limiter = createLimiter(limit, { name: 'api', clock: fakeClock(4_000), store: redisStore(redis, { prefix }) })
+    const record = toHex(writeState(limit[RULE], Float64Array.of(4_500_000, 2 ** 52, -1), 0, 5_000_000, 'default'))
+    await putBytes(redis, `${prefix}:api:{bad}`, fromHex(record.replace('10000000000000', '40000000000000')))
+    const answers = await Promise.allSettled(['a', 'b', 'bad', 'c'].map((key) => limiter.consume(key)))
+    expect(answers.map((answer) => (answer.status === 'rejected' ? answer.reason.message : answer.value.remaining))).toEqual([
+      9,
+      9,
+      expect.stringContaining('a word is out of range'),
+      9,
+    ])
+  })
+
   test('a key that another program wrote fails alone', async () => {
     const limiter = limiterOn(LIMIT)
     await redis.send(['SET', `${prefix}:api:{bad}`, 'not ours'])

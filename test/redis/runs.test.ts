@@ -121,14 +121,47 @@ test.each(STARTS_MS.flatMap((startMs) => LIMITS.map((each) => [startMs, ...each]
   },
 )
 
+test.each(LIMITS)('%s: new keys and held ones in one call', async (_, limit) => {
+  const store = redisStore(redis, { prefix: randomUUID(), denialCache: false })
+  const remote = createLimiter(limit, { name: 'api', clock: fakeClock(1_763_200_000_000), store })
+  await remote.consume('held', 5)
+  const remaining = async (keys: readonly string[]) =>
+    (await Promise.all(keys.map((key) => remote.consume(key)))).map((each) => each.remaining)
+  expect(await remaining(['a', 'held', 'b', 'held', 'c'])).toEqual([19, 14, 19, 13, 19])
+  expect(await remaining(['a', 'b', 'c', 'held', 'd'])).toEqual([18, 18, 18, 12, 19])
+})
+
+test('reservations of what may be had at once are settled as in memory', async () => {
+  const clock = fakeClock(1_763_200_000_000)
+  const limits = { fast: gcra({ rate: '7/s', burst: 20 }), even: leakyBucket({ leak: '50/s', capacity: 20 }) }
+  const memory = createLimiter(limits, { clock })
+  const remote = createLimiter(limits, { name: 'api', clock, store: redisStore(redis, { prefix: randomUUID(), denialCache: false }) })
+  const steps = async (limiter: typeof memory | typeof remote) => {
+    const first = await limiter.reserve('k', 5, { maxWaitMs: 0 })
+    const second = await limiter.reserve('k', 1, { maxWaitMs: 0 })
+    await first.settle(2)
+    const { parts } = await limiter.peek('k')
+    return [told(first), told(second), parts.fast, parts.even]
+  }
+  expect(await steps(remote)).toEqual(await steps(memory))
+})
+
 test('a window whose start takes a byte more than the last one', async () => {
   const clock = fakeClock(0.2)
   const limit = fixedWindow({ limit: 9, window: 1, anchor: 'first' })
   const memory = createLimiter(limit, { clock })
-  const remote = createLimiter(limit, { name: 'api', clock, store: redisStore(redis, { prefix: randomUUID(), denialCache: false }) })
-  for (const nowMs of [0.2, 1.3, 1.4, 70, 70.5]) {
+  const prefix = randomUUID()
+  const remote = createLimiter(limit, { name: 'api', clock, store: redisStore(redis, { prefix, denialCache: false }) })
+  for (const [nowMs, startUs] of [
+    [0.2, 200],
+    [1.3, 1_300],
+    [1.4, 1_300],
+    [70, 70_000],
+  ] as const) {
     clock.setMs(nowMs)
     expect(told(await remote.consume('k')), `${nowMs} ms`).toEqual(told(memory.consume('k')))
+    const bytes = (await bytesAt(redis, redisKey({ prefix, hashTag: undefined }, 'api', 'k'))) as Uint8Array
+    expect(readState(bytes, 0).words[0]).toBe(startUs)
   }
 })
 
