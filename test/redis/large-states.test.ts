@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RULE } from '../../src/algorithms/algorithm.ts'
-import { writeState } from '../../src/algorithms/codec.ts'
+import { labelOf, writeState } from '../../src/algorithms/codec.ts'
 import { createLimiter, gcra, type Limit, type Limits, slidingLog, slidingWindow } from '../../src/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { inspectKey } from '../../src/stores/redis/inspect.ts'
@@ -240,6 +240,66 @@ test('a large state that was cut, has other bytes or is no state is an error, an
     }
     expect(Buffer.compare((await bytesAt(redis, key)) as Uint8Array, bytes)).toBe(0)
   }
+})
+
+test('a large state in which a word is no whole number from -1 to 2^53 is an error that says so', async () => {
+  const limit = slidingLog({ limit: 2_000, window: '1h' })
+  // Half of the entries have left, so that they are looked for.
+  const { limiter, key } = limiterOn(redis, limit, fakeClock(START_US / 1000 + 3_600_000.05))
+  const whole = logOf(limit, 100)
+  const wordsAt = 8 + (whole[7] as number)
+  const errorWith = async (word: number, places: readonly number[]) => {
+    const bytes = Buffer.from(whole)
+    for (const k of places) bytes.writeDoubleBE(word, wordsAt + k * 8)
+    await putBytes(redis, key, bytes)
+    return limiter.peek('k').then(
+      () => 'none',
+      (error) => error.message as string,
+    )
+  }
+  // The first nine words are read at once, the others when they are asked for.
+  const behind = Array.from({ length: (whole.length - wordsAt) / 8 - 9 }, (_, k) => 9 + k)
+  const places = [...Array.from({ length: 9 }, (_, k) => [k]), behind]
+  for (const each of places) {
+    for (const word of [-2, 0.5, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, each === behind ? 2 ** 53 : 2 ** 57]) {
+      expect(await errorWith(word, each), `${word} at ${each}`).toContain('a word is out of range')
+    }
+    for (const word of [-1, 2 ** 53 - 1]) {
+      expect(await errorWith(word, each), `${word} at ${each}`).not.toContain('a word is out of range')
+    }
+  }
+  for (let k = 1; k < 9; k++) expect(await errorWith(0.5, [0, k]), `0.5 at 0 and ${k}`).toContain('a word is out of range')
+})
+
+test('a log whose name has any length is read wherever its first words end', async () => {
+  const limit = slidingLog({ limit: 500, window: '1h' })
+  for (let size = 1; size <= 64; size++) {
+    const name = 'n'.repeat(size)
+    const { limiter, key } = limiterOn(redis, { [name]: limit }, fakeClock(START_US / 1000 + 1))
+    const [whole, label] = [logOf(limit, 40), labelOf(limit[RULE], name)]
+    const head = [...label]
+      .map((letter) => letter.charCodeAt(0))
+      .concat([...whole.slice(5 + (whole[7] as number), 8 + (whole[7] as number))])
+    await putBytes(redis, key, [...whole.slice(0, 7), head.length, ...head, ...whole.slice(8 + (whole[7] as number))])
+    expect(await limiter.consume('k'), name).toMatchObject({ remaining: 459 })
+    expect(await limiter.consume('k'), name).toMatchObject({ remaining: 458 })
+  }
+})
+
+test('twenty words that are written as doubles are no state', async () => {
+  const limit = slidingLog({ limit: 500, window: '1h' })
+  const { limiter, key } = limiterOn(redis, limit, fakeClock(START_US / 1000))
+  const label = [...labelOf(limit[RULE], 'default')].map((letter) => letter.charCodeAt(0))
+  const idle = [...logOf(limit, 40).slice(0, 7)]
+  await putBytes(redis, key, [...idle, label.length + 3, ...label, 0, 0, 20, ...new Array(160).fill(0)])
+  for (const call of [limiter.consume('k'), limiter.peek('k')]) await expect(call).rejects.toThrow('20 words are no large state')
+})
+
+test('a string of nothing is an error, and stays', async () => {
+  const { limiter, key } = limiterOn(redis, slidingLog({ limit: 2_000, window: '1h' }), fakeClock(START_US / 1000))
+  await redis.send(['SET', key, ''])
+  for (const call of [limiter.consume('k'), limiter.peek('k')]) await expect(call).rejects.toMatchObject({ code: 'STORE', isolated: true })
+  expect(await redis.send(['STRLEN', key])).toBe(0)
 })
 
 test('ten megabytes of something else are an error, and are not read', async () => {
