@@ -63,8 +63,9 @@ export class LateQueue extends Queue {
 
   override timeOut(waiter: Waiter): void {
     this.goOn()
+    const { state, questions, sinceUs, deadlineUs } = waiter
     // With timeoutMs 0 the store's answer decides, however late it comes.
-    waiter.isOverdue = waiter.mayNotWait && waiter.questions > 0 && (waiter.state === 'asking' || waiter.state === 'outside')
+    waiter.isOverdue = deadlineUs === sinceUs && questions > 0 && (state === 'asking' || state === 'outside')
     if (!waiter.isOverdue) super.timeOut(waiter)
   }
 
@@ -88,7 +89,7 @@ export class LateQueue extends Queue {
     const [spare] = this.#spare
     if (spare !== undefined && !waiter.asksForTheSameAs(spare.parts)) this.#releaseSpare()
     if (super.mustStandOutside(waiter) || this.#owes) return true
-    if (waiter.mayBook) return this.#spare.length === 0 && this.#opensUs(waiter) > this.nowUs()
+    if (mayBook(waiter.parts)) return this.#spare.length === 0 && this.#opensUs(waiter) > this.nowUs()
     if (this.#onTheirWay === 0) return false
     // Without bookings the store could refuse the waiter before, which asks for more, and grant
     // this one.
@@ -108,7 +109,8 @@ export class LateQueue extends Queue {
    */
   protected override nextToTry(): Waiter | undefined {
     let next = super.nextToTry()
-    const mostAtOnce = this.line.isMixed || next?.awaitsRelease ? 1 : next?.mayBook ? MOST_BOOKING : MOST_AT_ONCE
+    if (next === undefined) return undefined
+    const mostAtOnce = this.line.isMixed || next.awaitsRelease ? 1 : mayBook(next.parts) ? MOST_BOOKING : MOST_AT_ONCE
     for (let asking = 0; asking < mostAtOnce && next !== undefined; asking++) {
       if (next.state === 'outside') return next
       next = next.behind
@@ -119,7 +121,7 @@ export class LateQueue extends Queue {
   /** Never while others are asking, or something is to be given back: that ends with an answer. */
   protected override triesAtUs(first: Waiter): number {
     if (!this.mayTry(first)) return Number.POSITIVE_INFINITY
-    return first.mayBook ? Math.max(this.retryAtUs, this.#opensUs(first)) : this.retryAtUs
+    return mayBook(first.parts) ? Math.max(this.retryAtUs, this.#opensUs(first)) : this.retryAtUs
   }
 
   protected override ask(op: 'take' | 'ask', waiter: Waiter, mayNotWait: boolean): void {
@@ -295,7 +297,7 @@ export class LateQueue extends Queue {
    */
   #mayGoLast(waiter: Waiter): boolean {
     const { lastBooked, isMixed } = this.line
-    if (isMixed || !waiter.mayBook || lastBooked === undefined) return false
+    if (isMixed || !mayBook(waiter.parts) || lastBooked === undefined) return false
     const isLater = lastBooked.number < waiter.number && waiter.asksForTheSameAs(lastBooked.parts)
     return isLater && this.#dueFromEndUs(waiter.parts) <= waiter.deadlineUs
   }

@@ -118,7 +118,7 @@ export class Queue {
    */
   takeOver(parts: readonly Part[], booked: readonly (Booked | undefined)[]): boolean {
     const { first, isMixed } = this.line
-    if (first?.state !== 'booked' || !first.mayBook) return false
+    if (first?.state !== 'booked' || !mayBook(first.parts)) return false
     if (parts.some(({ rule }, k) => rule.numbers !== first.parts[k]?.rule.numbers)) return false
     const isOneOfThem = !isMixed && first.asksForTheSameAs(parts)
     if (!isOneOfThem && !this.book.isLedBy(booked)) return false
