@@ -93,7 +93,7 @@ export class LateQueue extends Queue {
     if (this.#onTheirWay === 0) return false
     // Without bookings the store could refuse the waiter before, which asks for more, and grant
     // this one.
-    for (const other of this.line.asking) if (!waiter.asksForTheSameAs(other.parts)) return true
+    for (const other of this.asking) if (!waiter.asksForTheSameAs(other.parts)) return true
     return false
   }
 
@@ -125,7 +125,7 @@ export class LateQueue extends Queue {
   }
 
   protected override ask(op: 'take' | 'ask', waiter: Waiter, mayNotWait: boolean): void {
-    if (op === 'take' && this.line.asking.has(waiter) && !mayNotWait && this.#hasSpare(waiter)) return
+    if (op === 'take' && waiter.line === this.asking && !mayNotWait && this.#hasSpare(waiter)) return
     super.ask(op, waiter, mayNotWait)
   }
 
@@ -210,9 +210,9 @@ export class LateQueue extends Queue {
   protected override handOn(parts: readonly Part[], answer: Answer): void {
     const { line } = this
     const isLost = this.room.isShared && !line.isMixed && mayBook(parts) && this.size > 0
-    const heir = isLost ? firstWithout(line, parts, this.#dueFromEndUs(parts), true) : undefined
+    const heir = isLost ? firstWithout(line, parts, this.#dueFromEndUs(parts), this.asking) : undefined
     if (heir !== undefined) this.#inherit(heir, answer)
-    else if (isLost && allAskFor(line, parts)) this.#spare.push({ parts, answer })
+    else if (isLost && allAskFor(line, this.asking, parts)) this.#spare.push({ parts, answer })
     else super.handOn(parts, answer)
   }
 
@@ -284,7 +284,7 @@ export class LateQueue extends Queue {
    */
   #recipient({ waiter, parts }: Question, { bookedForUs }: Answer): Waiter | undefined {
     const asker = waiter.state === 'asking' ? waiter : undefined
-    const first = this.line.isMixed ? undefined : firstWithout(this.line, parts, bookedForUs, asker === undefined)
+    const first = this.line.isMixed ? undefined : firstWithout(this.line, parts, bookedForUs, asker === undefined ? this.asking : undefined)
     if (asker === undefined || first === undefined || asker.number < first.number) return asker ?? first
     if (asker.isOverdue) this.takeOut(asker).refuse('TIMEOUT')
     else this.line.standOutside(asker)
@@ -324,7 +324,7 @@ export class LateQueue extends Queue {
   protected mayTry(first: Waiter): boolean {
     if (this.#owes) return false
     // Waiters that are asking came before, except those that found the queue full.
-    const [asking] = this.line.asking
+    const asking = this.asking.first
     if (asking !== undefined && asking.number < first.number) return false
     return first.state === 'asking' || this.#onTheirWay === 0
   }
@@ -369,20 +369,20 @@ export class LateQueue extends Queue {
 }
 
 /** Whether all who are here ask for the same. */
-function allAskFor({ isMixed, first, asking }: Line, parts: readonly Part[]): boolean {
+function allAskFor({ isMixed, first }: Line, asking: Line, parts: readonly Part[]): boolean {
   return !isMixed && first?.asksForTheSameAs(parts) !== false && [...asking].every((waiter) => waiter.asksForTheSameAs(parts))
 }
 
 /**
- * The first who holds nothing, asks for the same and is still there at that time; those who are
- * asking right now only if told so.
+ * The first who holds nothing, asks for the same and is still there at that time. `asking`: if
+ * given, those who are asking right now may have it, too.
  */
-function firstWithout({ firstOutside, asking }: Line, parts: readonly Part[], forUs: number, alsoAsking: boolean): Waiter | undefined {
+function firstWithout({ firstOutside }: Line, parts: readonly Part[], forUs: number, asking: Line | undefined): Waiter | undefined {
   const mayHave = (waiter: Waiter) =>
-    (alsoAsking || waiter.state === 'outside') && waiter.deadlineUs >= forUs && waiter.asksForTheSameAs(parts)
+    (asking !== undefined || waiter.state === 'outside') && waiter.deadlineUs >= forUs && waiter.asksForTheSameAs(parts)
   let outside = firstOutside
   while (outside !== undefined && !mayHave(outside)) outside = outside.behind
-  if (!alsoAsking) return outside
+  if (asking === undefined) return outside
   for (const waiter of asking) {
     if (outside !== undefined && outside.number < waiter.number) break
     if (mayHave(waiter)) return waiter

@@ -4,6 +4,7 @@ import type { Ticket, Verdict } from '../../algorithms/decide.ts'
 import type { Alarm } from '../../clock/alarms.ts'
 import { anyUntilReleased } from '../step.ts'
 import type { Part, Scope } from '../store.ts'
+import type { Line } from './line.ts'
 import type { Queue } from './queue.ts'
 import type { Abortable } from './signals.ts'
 
@@ -83,6 +84,8 @@ export class Waiter<Name extends string = string> {
   isOneTooMany = false
   /** When those before it can have had their turns, at the earliest. */
   notBeforeUs = 0
+  /** In which it stands, and between whom. */
+  line: Line | undefined
   before: Waiter | undefined
   behind: Waiter | undefined
   /** Rings at its deadline. */
