@@ -38,12 +38,13 @@ export class NextInLine {
     this.#atStore = isGiven && !store.shared ? waitingAtStore(store) : undefined
   }
 
-  /** Told of every key that is taken or waited for. */
+  /** Told of every key that is taken. */
   uses(key: Key<string>): void {
     if (typeof key === 'object') this.#hasKeysByName = true
   }
 
-  waits(): void {
+  waits(key: Key<string>): void {
+    this.uses(key)
     this.#atStore?.add(this)
   }
 

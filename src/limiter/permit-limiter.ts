@@ -6,12 +6,12 @@
 import type { Verdict } from '../algorithms/decide.ts'
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
-import type { Answer as WaitAnswer } from '../stores/queue/waiter.ts'
+import type { Answer as WaitAnswer, Waiter } from '../stores/queue/waiter.ts'
 import type { Part, Scope } from '../stores/step.ts'
 import type { Store } from '../stores/store.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import { EntrustedPermits } from './entrusted.ts'
-import type { ReleaseOutcome } from './events.ts'
+import type { DecisionEvent, ReleaseOutcome } from './events.ts'
 import { Inflight } from './inflight.ts'
 import { promised, RESERVE_OPTIONS } from './input.ts'
 import { Leases } from './leases.ts'
@@ -107,30 +107,9 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     try {
       if (typeof fn !== 'function') throw new SluiceError('CONFIG', `what run is given, ${shown(fn)}, must be a function`)
       const permit = options === undefined ? this.#heldAtOnce(key) : undefined
-      return permit === undefined ? this.#runInTurn(key, fn, options) : this.#runWith(permit, fn as (permit: unknown) => T)
+      return permit === undefined ? this.acquireAnd(key, options ?? {}, undefined, fn) : runWith(permit, fn)
     } catch (error) {
       return Promise.reject(error)
-    }
-  }
-
-  #runInTurn<T>(
-    key: KeyOf<L>,
-    fn: (permit: Acquired<LimitName<L>, S> & Permit<S>) => T,
-    options: AcquireOptions<LimitName<L>, P> = {},
-  ): Promise<Awaited<T>> {
-    return this.acquireAnd(key, options, undefined, (held) => this.#runWith(held as unknown as HeldDecision, fn as (permit: unknown) => T))
-  }
-
-  async #runWith<T>(permit: HeldDecision, fn: (permit: unknown) => T): Promise<Awaited<T>> {
-    let outcome: ReleaseOutcome = 'dropped'
-    try {
-      const result = await fn(permit)
-      outcome = 'ok'
-      return result
-    } finally {
-      // Never earlier than the work has ended, whatever was aborted or timed out meanwhile.
-      const released = permit.release({ outcome })
-      if (!this.#isSync) await released
     }
   }
 
@@ -184,9 +163,12 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     return this.#entrusted.renew(lent)
   }
 
+  protected override acted(acquired: unknown, fn: AnyFunction | undefined): unknown {
+    return fn === undefined ? acquired : runWith(acquired, fn)
+  }
+
   protected override waits(key: KeyOf<L>): void {
-    this.#next.uses(key)
-    this.#next.waits()
+    this.#next.waits(key)
   }
 
   protected override waitEnded(key: KeyOf<L>): void {
@@ -194,15 +176,15 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   }
 
   protected override acquired(
-    decision: Decision<LimitName<L>>,
-    waitedMs: number,
+    call: Waiter<LimitName<L>>,
+    decision: DecisionOf<L>,
     { verdicts, limits, askedUs }: WaitAnswer,
-    parts: readonly Part[],
-    plan: P | undefined,
-    key: KeyOf<L>,
-    tell: () => void,
+    servedUs: number,
   ): Acquired<LimitName<L>, S> {
-    return told(this.#permit(decision, limits, parts, verdicts, key, plan, askedUs, waitedMs), tell) as unknown as Acquired<LimitName<L>, S>
+    const { verb, key, cost, parts, sinceUs, queue } = call
+    const plan = queue.planName as P | undefined
+    const permit = this.#permit(decision, limits, parts, verdicts, key, plan, askedUs, (servedUs - sinceUs) / 1000)
+    return this.#told(permit, verb, key, cost, { plan }, decision, sinceUs, servedUs) as unknown as Acquired<LimitName<L>, S>
   }
 
   #answer<T>(act: () => T): T {
@@ -250,22 +232,30 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     const { limits } = plan.scope
     const decision = decisionOf(limits, verdicts, plan.settler, key, cost)
     const permit = this.#permit(decision, limits, parts, verdicts, key, options?.plan, askedUs, waitedMs)
-    return sinceUs < 0 ? permit : this.#told(permit, decision, key, cost, options, sinceUs)
+    return sinceUs < 0 ? permit : this.#told(permit, 'consume', key, cost, options, decision, sinceUs)
   }
 
   /**
-   * By itself, as all that has a closure: a function with one makes room at each call for the
-   * variables that it refers to.
+   * Tells the listeners. If one throws, the caller does not get the permit: nobody would release
+   * it.
    */
   #told(
     permit: HeldDecision,
-    decision: Decision<LimitName<L>>,
+    verb: DecisionEvent['verb'],
     key: KeyOf<L>,
     cost: CostOf<L>,
     options: VerbOptions<P> | undefined,
+    decision: Decision,
     sinceUs: number,
+    endUs?: number,
   ): HeldDecision {
-    return told(permit, () => this.tell('consume', key, cost, options, decision, sinceUs))
+    try {
+      this.tell(verb, key, cost, options, decision, sinceUs, endUs)
+      return permit
+    } catch (error) {
+      void permit.release({ outcome: 'ignored' })
+      throw error
+    }
   }
 
   /** A permit, if nobody has to wait for it. */
@@ -342,7 +332,8 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
 
   #tellRelease(permit: HeldDecision, outcome: ReleaseOutcome, inflight: number): void {
     const heldMs = (this.ownClock.nowUs() - HeldDecision.sinceUs(permit)) / 1000
-    const [key, plan] = [HeldDecision.key(permit), HeldDecision.plan(permit)]
+    const key = HeldDecision.key(permit)
+    const plan = HeldDecision.plan(permit)
     this.listeners.tellRelease({ limiter: this.name, key, plan, heldMs, outcome, inflight })
   }
 
@@ -361,14 +352,17 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   }
 }
 
-/** If a listener throws, the caller does not get the permit: nobody would release it. */
-function told(permit: HeldDecision, tell: () => void): HeldDecision {
+async function runWith<T>(permit: unknown, fn: (permit: never) => T): Promise<Awaited<T>> {
+  let outcome: ReleaseOutcome = 'dropped'
   try {
-    tell()
-    return permit
-  } catch (error) {
-    void permit.release({ outcome: 'ignored' })
-    throw error
+    const result = await fn(permit as never)
+    outcome = 'ok'
+    return result
+  } finally {
+    // Never earlier than the work has ended, whatever was aborted or timed out meanwhile.
+    const released = (permit as HeldDecision).release({ outcome })
+    // A store that answers at once has released it by now.
+    if (released !== undefined) await released
   }
 }
 

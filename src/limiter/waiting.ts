@@ -4,11 +4,11 @@
  */
 import { onlyKnown } from '../algorithms/rate.ts'
 import { shown } from '../errors.ts'
-import type { Turn, Answer as WaitAnswer } from '../stores/queue/waiter.ts'
+import { type Turn, type Answer as WaitAnswer, Waiter, type WaitRefusal } from '../stores/queue/waiter.ts'
 import type { Part } from '../stores/step.ts'
 import type { Store } from '../stores/store.ts'
 import { AskingLimiter } from './asking.ts'
-import { atItsTime, type Decision, decisionOf } from './decision.ts'
+import { atItsTime, decisionOf } from './decision.ts'
 import { type Abortable, ACQUIRE_OPTIONS, checkSignal, promised, TIMED_OPTIONS, timeoutUs } from './input.ts'
 import type { Acquired, AcquireOptions, Answer, Settleable, WaitOptions } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimitName, Limits, NamedRule } from './options.ts'
@@ -25,30 +25,36 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
   #lastWanted: { readonly plan: unknown; readonly key: string; readonly cost: number; readonly parts: readonly Part[] } | undefined =
     undefined
 
+  /** Ends every wait. One function for all: of those who wait there may be many. */
+  readonly #ended = (call: Waiter<LimitName<L>>) => {
+    const turn = call.turn as Turn
+    // The promise of one that waited long is old, and keeps the call until the old are swept.
+    call.turn = undefined
+    this.waitEnded(call.key)
+    if (turn.refusal === 'FAILED') return this.failed(turn.reason)
+    const acquired = this.#turnOf(call, turn)
+    return call.verb === 'tryAcquire' ? acquired !== undefined : this.acted(acquired, call.fn)
+  }
+
   abstract tryAcquire(key: KeyOf<L>, cost?: CostOf<L>): Answer<S, boolean>
   abstract consume(key: KeyOf<L>, cost?: CostOf<L>): Answer<S, Taken<L, S>>
 
   acquire(key: KeyOf<L>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>, S>> {
-    return promised(this.acquireAnd<Acquired<LimitName<L>, S>>, this, key, options, undefined, (acquired) => acquired)
+    return promised(this.acquireAnd<Acquired<LimitName<L>, S>>, this, key, options)
   }
 
   /**
-   * `ended`: what else ends the wait, besides the signal among the options. `act`: what is done
-   * with what was acquired.
+   * `ended`: what else ends the wait, besides the signal among the options. `fn`: what is done with
+   * what was acquired; without it, that is the result.
    */
-  protected acquireAnd<T>(
-    key: KeyOf<L>,
-    options: AcquireOptions<LimitName<L>, P>,
-    ended: Abortable | undefined,
-    act: (acquired: Acquired<LimitName<L>, S>) => T | Promise<T>,
-  ): Promise<T> {
+  protected acquireAnd<T>(key: KeyOf<L>, options: AcquireOptions<LimitName<L>, P>, ended?: Abortable, fn?: AnyFunction): Promise<T> {
     onlyKnown(options, ACQUIRE_OPTIONS, 'the options of a verb')
     const { cost = 1, timeoutMs, signal, plan } = options
     if (timeoutMs === undefined && signal === undefined && plan === undefined && this.goesAtOnce()) {
       const decision = this.consume(key, cost) as Taken<L, S>
-      if (decision.allowed) return Promise.resolve(act(Object.assign(decision, { waitedMs: 0 })))
+      if (decision.allowed) return Promise.resolve(this.acted(Object.assign(decision, { waitedMs: 0 }), fn) as T)
     }
-    return this.#wait('acquire', key, cost, options, ended, act as (acquired: Acquired<LimitName<L>, S> | WaitError) => T | Promise<T>)
+    return this.#wait('acquire', key, cost, options, ended, fn) as Promise<T>
   }
 
   /**
@@ -80,7 +86,7 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
     source: Iterable<Item> | AsyncIterable<Item>,
     options: PaceOptions<LimitName<L>, P, [item: Item]> = {},
   ): AsyncGenerator<Item, void, undefined> {
-    return paced((of, bounds, ended) => this.acquireAnd(of, bounds, ended, (acquired) => acquired), key, source, options)
+    return paced((of, bounds, ended) => this.acquireAnd(of, bounds, ended), key, source, options)
   }
 
   waiting(key?: KeyOf<L>): number {
@@ -90,41 +96,31 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
 
   protected async tryToWait(key: KeyOf<L>, cost: CostOf<L>, options: WaitOptions<P>): Promise<boolean> {
     onlyKnown(options, TIMED_OPTIONS, 'the options of a verb')
-    return this.#wait('tryAcquire', key, cost, options, undefined, (acquired) => !(acquired instanceof WaitError))
+    return this.#wait('tryAcquire', key, cost, options) as Promise<boolean>
   }
 
   /**
    * Waits its turn, and acts then. If a limit ended the wait, `acquire` rejects with the error, and
-   * `tryAcquire` acts on it. One promise from the queue to the caller: of those who wait there may
-   * be many.
+   * `tryAcquire` answers false.
    */
-  #wait<T>(
+  #wait(
     verb: 'acquire' | 'tryAcquire',
     key: KeyOf<L>,
     cost: CostOf<L>,
     options: WaitOptions<P>,
-    ended: Abortable | undefined,
-    act: (acquired: Acquired<LimitName<L>, S> | WaitError) => T | Promise<T>,
-  ): Promise<T> {
+    ended?: Abortable,
+    fn?: AnyFunction,
+  ): Promise<unknown> {
     const { plan: planName, timeoutMs, signal } = options
     const plan = this.plans.of(planName)
     const parts = this.#wantedParts(plan, key, cost)
     const withinUs = timeoutUs(timeoutMs)
     checkSignal(signal)
     this.checkOpen()
-    const sinceUs = this.ownClock.nowUs()
     const signals = signal === undefined && ended === undefined ? NO_SIGNALS : [signal, ended].filter((each) => each !== undefined)
+    const call = new Waiter(verb, key, cost, parts, this.ownClock.nowUs(), withinUs, signals, fn)
     this.waits(key)
-    return this.queues.wait(parts, planName, plan, withinUs, signals).then(
-      (turn) => {
-        this.waitEnded(key)
-        return act(this.#turnOf(verb, key, cost, planName, parts, sinceUs, turn))
-      },
-      (error) => {
-        this.waitEnded(key)
-        return this.failed(error)
-      },
-    )
+    return this.queues.wait(call, planName, plan).then(this.#ended)
   }
 
   /**
@@ -133,11 +129,16 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
    */
   #wantedParts(plan: Plan<LimitName<L>>, key: KeyOf<L>, cost: CostOf<L>): readonly Part[] {
     const last = this.#lastWanted
-    if (last !== undefined && last.plan === plan && last.key === key && last.cost === cost) return last.parts
+    if (last?.plan === plan && last.key === key && last.cost === cost) return last.parts
     const parts = partsOf(plan, key, cost)
     // What a caller passed by name, the caller may change.
     if (typeof key === 'string' && typeof cost === 'number') this.#lastWanted = { plan, key, cost, parts }
     return parts
+  }
+
+  /** Does with what was acquired what the caller wants. */
+  protected acted(acquired: unknown, fn: AnyFunction | undefined): unknown {
+    return fn === undefined ? acquired : (fn as (acquired: unknown) => unknown)(acquired)
   }
 
   /** Told of every call that waits. */
@@ -146,47 +147,31 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
   /** And when it waits no longer, however that ended. */
   protected waitEnded(_key: KeyOf<L>): void {}
 
-  #turnOf(
-    verb: 'acquire' | 'tryAcquire',
-    key: KeyOf<L>,
-    cost: CostOf<L>,
-    planName: P | undefined,
-    parts: readonly Part[],
-    sinceUs: number,
-    turn: Turn,
-  ): Acquired<LimitName<L>, S> | WaitError {
-    const { refusal, answer, delayUs, servedUs } = turn
-    // The promise of one that waited long is old, and keeps its turn until the old are swept.
-    turn.answer = undefined
-    const settler = this.plans.still(planName).settler
+  #turnOf(call: Waiter<LimitName<L>>, { refusal, answer, delayUs, servedUs }: Turn): Acquired<LimitName<L>, S> | undefined {
+    const { verb, key, cost, parts, sinceUs, queue } = call
+    const { settler } = this.plans.still(queue.planName)
     const decision =
       answer && (decisionOf(answer.limits as readonly NamedRule<LimitName<L>>[], answer.verdicts, settler, key, cost) as DecisionOf<L>)
-    const tell = (told: Decision) => this.tell(verb, key, cost, { plan: planName }, told, sinceUs, servedUs)
     if (refusal !== undefined) {
-      const error = new WaitError(refusal, `a cost of ${shown(cost)} for key ${shown(key)}`, decision)
+      const error = new WaitError(refusal as WaitRefusal, `a cost of ${shown(cost)} for key ${shown(key)}`, decision)
       // A booking from before a change of numbers is no decision on a wait that ended.
       if (decision?.allowed !== false) this.listeners.tellFailure({ limiter: this.name, error })
-      else tell(decision)
-      if (verb === 'tryAcquire') return error
+      else this.tell(verb, key, cost, { plan: queue.planName as P | undefined }, decision, sinceUs, servedUs)
+      if (verb === 'tryAcquire') return undefined
       throw error
     }
     const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
-    const acquired = atItsTime(decision as DecisionOf<L>, delayUs, isBooked)
-    const waitedMs = (servedUs - sinceUs) / 1000
-    return this.acquired(acquired, waitedMs, answer as WaitAnswer, parts, planName, key, () => tell(acquired))
+    return this.acquired(call, atItsTime(decision as DecisionOf<L>, delayUs, isBooked), answer as WaitAnswer, servedUs)
   }
 
-  /** The result of a wait. `tell`: calls the listeners, one of which may throw. */
+  /** The result of a wait. A listener may throw. */
   protected acquired(
-    decision: Decision<LimitName<L>>,
-    waitedMs: number,
+    { verb, key, cost, sinceUs, queue }: Waiter<LimitName<L>>,
+    decision: DecisionOf<L>,
     _answer: WaitAnswer,
-    _parts: readonly Part[],
-    _planName: P | undefined,
-    _key: KeyOf<L>,
-    tell: () => void,
+    servedUs: number,
   ): Acquired<LimitName<L>, S> {
-    tell()
-    return Object.assign(decision, { waitedMs }) as unknown as Acquired<LimitName<L>, S>
+    this.tell(verb, key, cost, { plan: queue.planName as P | undefined }, decision, sinceUs, servedUs)
+    return Object.assign(decision, { waitedMs: (servedUs - sinceUs) / 1000 }) as unknown as Acquired<LimitName<L>, S>
   }
 }

@@ -63,8 +63,9 @@ export class LateQueue extends Queue {
 
   override timeOut(waiter: Waiter): void {
     this.goOn()
+    const { state, questions, sinceUs, deadlineUs } = waiter
     // With timeoutMs 0 the store's answer decides, however late it comes.
-    waiter.isOverdue = waiter.mayNotWait && waiter.questions > 0 && (waiter.state === 'asking' || waiter.state === 'outside')
+    waiter.isOverdue = deadlineUs === sinceUs && questions > 0 && (state === 'asking' || state === 'outside')
     if (!waiter.isOverdue) super.timeOut(waiter)
   }
 
@@ -88,11 +89,11 @@ export class LateQueue extends Queue {
     const [spare] = this.#spare
     if (spare !== undefined && !waiter.asksForTheSameAs(spare.parts)) this.#releaseSpare()
     if (super.mustStandOutside(waiter) || this.#owes) return true
-    if (waiter.mayBook) return this.#spare.length === 0 && this.#opensUs(waiter) > this.nowUs()
+    if (mayBook(waiter.parts)) return this.#spare.length === 0 && this.#opensUs(waiter) > this.nowUs()
     if (this.#onTheirWay === 0) return false
     // Without bookings the store could refuse the waiter before, which asks for more, and grant
     // this one.
-    for (const other of this.line.asking) if (!waiter.asksForTheSameAs(other.parts)) return true
+    for (const other of this.asking) if (!waiter.asksForTheSameAs(other.parts)) return true
     return false
   }
 
@@ -108,7 +109,8 @@ export class LateQueue extends Queue {
    */
   protected override nextToTry(): Waiter | undefined {
     let next = super.nextToTry()
-    const mostAtOnce = this.line.isMixed || next?.awaitsRelease ? 1 : next?.mayBook ? MOST_BOOKING : MOST_AT_ONCE
+    if (next === undefined) return undefined
+    const mostAtOnce = this.line.isMixed || next.awaitsRelease ? 1 : mayBook(next.parts) ? MOST_BOOKING : MOST_AT_ONCE
     for (let asking = 0; asking < mostAtOnce && next !== undefined; asking++) {
       if (next.state === 'outside') return next
       next = next.behind
@@ -119,11 +121,11 @@ export class LateQueue extends Queue {
   /** Never while others are asking, or something is to be given back: that ends with an answer. */
   protected override triesAtUs(first: Waiter): number {
     if (!this.mayTry(first)) return Number.POSITIVE_INFINITY
-    return first.mayBook ? Math.max(this.retryAtUs, this.#opensUs(first)) : this.retryAtUs
+    return mayBook(first.parts) ? Math.max(this.retryAtUs, this.#opensUs(first)) : this.retryAtUs
   }
 
   protected override ask(op: 'take' | 'ask', waiter: Waiter, mayNotWait: boolean): void {
-    if (op === 'take' && this.line.asking.has(waiter) && !mayNotWait && this.#hasSpare(waiter)) return
+    if (op === 'take' && waiter.line === this.asking && !mayNotWait && this.#hasSpare(waiter)) return
     super.ask(op, waiter, mayNotWait)
   }
 
@@ -208,9 +210,9 @@ export class LateQueue extends Queue {
   protected override handOn(parts: readonly Part[], answer: Answer): void {
     const { line } = this
     const isLost = this.room.isShared && !line.isMixed && mayBook(parts) && this.size > 0
-    const heir = isLost ? firstWithout(line, parts, this.#dueFromEndUs(parts), true) : undefined
+    const heir = isLost ? firstWithout(line, parts, this.#dueFromEndUs(parts), this.asking) : undefined
     if (heir !== undefined) this.#inherit(heir, answer)
-    else if (isLost && allAskFor(line, parts)) this.#spare.push({ parts, answer })
+    else if (isLost && allAskFor(line, this.asking, parts)) this.#spare.push({ parts, answer })
     else super.handOn(parts, answer)
   }
 
@@ -282,7 +284,7 @@ export class LateQueue extends Queue {
    */
   #recipient({ waiter, parts }: Question, { bookedForUs }: Answer): Waiter | undefined {
     const asker = waiter.state === 'asking' ? waiter : undefined
-    const first = this.line.isMixed ? undefined : firstWithout(this.line, parts, bookedForUs, asker === undefined)
+    const first = this.line.isMixed ? undefined : firstWithout(this.line, parts, bookedForUs, asker === undefined ? this.asking : undefined)
     if (asker === undefined || first === undefined || asker.number < first.number) return asker ?? first
     if (asker.isOverdue) this.takeOut(asker).refuse('TIMEOUT')
     else this.line.standOutside(asker)
@@ -295,7 +297,7 @@ export class LateQueue extends Queue {
    */
   #mayGoLast(waiter: Waiter): boolean {
     const { lastBooked, isMixed } = this.line
-    if (isMixed || !waiter.mayBook || lastBooked === undefined) return false
+    if (isMixed || !mayBook(waiter.parts) || lastBooked === undefined) return false
     const isLater = lastBooked.number < waiter.number && waiter.asksForTheSameAs(lastBooked.parts)
     return isLater && this.#dueFromEndUs(waiter.parts) <= waiter.deadlineUs
   }
@@ -322,7 +324,7 @@ export class LateQueue extends Queue {
   protected mayTry(first: Waiter): boolean {
     if (this.#owes) return false
     // Waiters that are asking came before, except those that found the queue full.
-    const [asking] = this.line.asking
+    const asking = this.asking.first
     if (asking !== undefined && asking.number < first.number) return false
     return first.state === 'asking' || this.#onTheirWay === 0
   }
@@ -367,20 +369,20 @@ export class LateQueue extends Queue {
 }
 
 /** Whether all who are here ask for the same. */
-function allAskFor({ isMixed, first, asking }: Line, parts: readonly Part[]): boolean {
+function allAskFor({ isMixed, first }: Line, asking: Line, parts: readonly Part[]): boolean {
   return !isMixed && first?.asksForTheSameAs(parts) !== false && [...asking].every((waiter) => waiter.asksForTheSameAs(parts))
 }
 
 /**
- * The first who holds nothing, asks for the same and is still there at that time; those who are
- * asking right now only if told so.
+ * The first who holds nothing, asks for the same and is still there at that time. `asking`: if
+ * given, those who are asking right now may have it, too.
  */
-function firstWithout({ firstOutside, asking }: Line, parts: readonly Part[], forUs: number, alsoAsking: boolean): Waiter | undefined {
+function firstWithout({ firstOutside }: Line, parts: readonly Part[], forUs: number, asking: Line | undefined): Waiter | undefined {
   const mayHave = (waiter: Waiter) =>
-    (alsoAsking || waiter.state === 'outside') && waiter.deadlineUs >= forUs && waiter.asksForTheSameAs(parts)
+    (asking !== undefined || waiter.state === 'outside') && waiter.deadlineUs >= forUs && waiter.asksForTheSameAs(parts)
   let outside = firstOutside
   while (outside !== undefined && !mayHave(outside)) outside = outside.behind
-  if (!alsoAsking) return outside
+  if (asking === undefined) return outside
   for (const waiter of asking) {
     if (outside !== undefined && outside.number < waiter.number) break
     if (mayHave(waiter)) return waiter

@@ -1,13 +1,11 @@
 /**
- * Waiters in their order: booked ones in front, then those outside; beside the line the waiters
- * that have no place in it yet. A waiter can leave from anywhere.
+ * Waiters in their order: booked ones in front, then those outside. A waiter can leave from
+ * anywhere.
  */
 import type { Part } from '../store.ts'
 import type { Waiter } from './waiter.ts'
 
 export class Line {
-  /** Those whose first question has not been answered yet, in the order in which they came. */
-  readonly asking = new Set<Waiter>()
   first: Waiter | undefined
   firstOutside: Waiter | undefined
   length = 0
@@ -16,10 +14,6 @@ export class Line {
   #last: Waiter | undefined
   /** How many permits of each limit all who stand here ask for. */
   readonly #permits: number[] = []
-
-  all(): Waiter[] {
-    return [...this, ...this.asking]
-  }
 
   /** How many permits of each limit those before a waiter ask for. */
   permitsBefore(waiter: Waiter): number[] {
@@ -37,11 +31,12 @@ export class Line {
    */
   standOutside(waiter: Waiter): void {
     waiter.state = 'outside'
-    if (!this.asking.delete(waiter)) return
+    if (waiter.line === this) return
+    waiter.line?.remove(waiter)
     let behind: Waiter | undefined
     for (let other = this.#last; other !== undefined && other.state !== 'booked' && other.number > waiter.number; other = other.before)
       behind = other
-    this.#insert(waiter, behind)
+    this.insert(waiter, behind)
     if (behind === this.firstOutside) this.firstOutside = waiter
   }
 
@@ -55,8 +50,8 @@ export class Line {
    */
   standBooked(waiter: Waiter, behind?: Waiter): void {
     waiter.state = 'booked'
-    this.remove(waiter)
-    this.#insert(waiter, behind ?? this.firstOutside)
+    waiter.line?.remove(waiter)
+    this.insert(waiter, behind ?? this.firstOutside)
   }
 
   /**
@@ -66,16 +61,16 @@ export class Line {
    */
   leastUs(parts: readonly Part[]): number {
     let longestUs = 0
-    parts.forEach(({ cost, rule: { algorithm, capacity, windowUs } }, k) => {
+    for (let k = 0; k < parts.length; k++) {
+      const { cost, rule } = parts[k] as Part
       // Permits that are released may come back at once.
-      if (cost > 0 && !algorithm.untilReleased)
-        longestUs = Math.max(longestUs, Math.floor((((this.#permits[k] ?? 0) + cost) / capacity - 2) * windowUs))
-    })
+      if (cost > 0 && !rule.algorithm.untilReleased)
+        longestUs = Math.max(longestUs, Math.floor((((this.#permits[k] ?? 0) + cost) / rule.capacity - 2) * rule.windowUs))
+    }
     return longestUs
   }
 
   remove(waiter: Waiter): void {
-    if (this.asking.delete(waiter)) return
     this.#count(waiter, -1)
     const { before, behind } = waiter
     if (before === undefined) this.first = behind
@@ -83,7 +78,7 @@ export class Line {
     if (behind === undefined) this.#last = before
     else behind.before = before
     if (waiter === this.firstOutside) this.firstOutside = behind
-    waiter.before = waiter.behind = undefined
+    waiter.line = waiter.before = waiter.behind = undefined
     this.length -= 1
     if (this.length === 0) this.isMixed = false
   }
@@ -105,7 +100,8 @@ export class Line {
   }
 
   /** Puts a waiter before another, or at the end. */
-  #insert(waiter: Waiter, behind: Waiter | undefined): void {
+  insert(waiter: Waiter, behind?: Waiter): void {
+    waiter.line = this
     this.#count(waiter, 1)
     const before = this.#before(behind)
     waiter.before = before

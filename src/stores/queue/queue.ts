@@ -27,6 +27,8 @@ export class Queue {
   declare readonly planName: string | undefined
   declare protected plan: QueuePlan
   protected readonly line: Line = new Line()
+  /** Those whose first question has not been answered yet, in the order in which they came. */
+  protected readonly asking: Line = new Line()
   protected readonly book: Book = new Book()
   protected readonly departures: Departures = new Departures()
   /** When the first outside tries again. */
@@ -49,7 +51,7 @@ export class Queue {
 
   /** How many have neither got their turn nor left. */
   get size(): number {
-    return this.line.length + this.line.asking.size
+    return this.line.length + this.asking.length
   }
 
   /**
@@ -65,7 +67,7 @@ export class Queue {
     const { room, line } = this
     waiter.number = this.#entered++
     waiter.isOneTooMany = room.waiters > room.maxWaiting
-    line.asking.add(waiter)
+    this.asking.insert(waiter)
     // A timer may be late: callers that are due go first.
     if (line.length > 0) this.goOn()
     const isFull = this.#isFullFor(waiter)
@@ -118,7 +120,7 @@ export class Queue {
    */
   takeOver(parts: readonly Part[], booked: readonly (Booked | undefined)[]): boolean {
     const { first, isMixed } = this.line
-    if (first?.state !== 'booked' || !first.mayBook) return false
+    if (first?.state !== 'booked' || !mayBook(first.parts)) return false
     if (parts.some(({ rule }, k) => rule.numbers !== first.parts[k]?.rule.numbers)) return false
     const isOneOfThem = !isMixed && first.asksForTheSameAs(parts)
     if (!isOneOfThem && !this.book.isLedBy(booked)) return false
@@ -164,14 +166,14 @@ export class Queue {
   /** New numbers are in force: everybody asks anew, in order. */
   renumber(plan: QueuePlan): void {
     this.plan = plan
-    for (const waiter of this.line.all()) waiter.parts = renumbered(waiter.parts, plan.scope.limits)
+    for (const waiter of this.#all()) waiter.parts = renumbered(waiter.parts, plan.scope.limits)
     this.tryAgain()
   }
 
   /** Ends every wait, and gives back what was booked. */
   close(reason: unknown): void {
     this.unbook()
-    for (const waiter of this.line.all()) this.takeOut(waiter).fail(reason)
+    for (const waiter of this.#all()) this.takeOut(waiter).fail(reason)
     this.#setAlarm()
   }
 
@@ -187,6 +189,10 @@ export class Queue {
       this.#serveDue()
     }
     this.#setAlarm()
+  }
+
+  #all(): Waiter[] {
+    return [...this.line, ...this.asking]
   }
 
   protected nowUs(): number {
@@ -307,7 +313,7 @@ export class Queue {
       this.takeOut(waiter).refuse(refusal)
       return
     }
-    if (op === 'take' || this.line.asking.has(waiter)) this.standOutside(waiter)
+    if (op === 'take' || waiter.line === this.asking) this.standOutside(waiter)
     const isFirst = waiter === this.line.firstOutside
     // Where others release, what one is told does not hold for those before it.
     if (isFirst || (op === 'take' && !waiter.awaitsRelease)) this.retryAtUs = againUs
@@ -354,7 +360,7 @@ export class Queue {
   protected takeOut(waiter: Waiter): Waiter {
     // The first outside now may ask for less.
     if (waiter === this.line.firstOutside) this.retryAtUs = 0
-    this.line.remove(waiter)
+    waiter.line?.remove(waiter)
     if (waiter.places !== undefined) this.leaveLine(waiter)
     return waiter
   }
@@ -463,7 +469,7 @@ export class Queue {
   /** Why a waiter who may act at `earliestUs` at the earliest shall not wait for it. */
   #refusal(waiter: Waiter, earliestUs: number): WaitRefusal | undefined {
     if (earliestUs > waiter.deadlineUs || waiter.isOverdue) return 'TIMEOUT'
-    return this.line.asking.has(waiter) && this.#isFullFor(waiter) ? 'QUEUE_FULL' : undefined
+    return waiter.line === this.asking && this.#isFullFor(waiter) ? 'QUEUE_FULL' : undefined
   }
 
   #isFullFor({ isOneTooMany }: Waiter): boolean {

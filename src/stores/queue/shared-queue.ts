@@ -8,11 +8,13 @@ import { allAllowed, type Part } from '../store.ts'
 import { type Claim, claimedParts, claimOf, HeldUp, renewalUs, restOf } from './claim.ts'
 import { LateQueue } from './late-queue.ts'
 import type { Question } from './room.ts'
-import type { Waiter } from './waiter.ts'
+import { mayBook, type Waiter } from './waiter.ts'
 
 export class SharedQueue extends LateQueue {
   /** What stands in the store for the first outside, so that others leave room for it. */
   #claim: Claim | undefined
+  /** Where nothing can be booked: how long a waiter has been the first and was refused. */
+  readonly #heldUps = new WeakMap<Waiter, HeldUp>()
 
   override startAnew(): void {
     this.#claim = undefined
@@ -26,7 +28,7 @@ export class SharedQueue extends LateQueue {
 
   /** Also when its claim is renewed. */
   protected override triesAtUs(first: Waiter): number {
-    const renewUs = this.mayTry(first) && !first.mayBook ? this.#claim?.renewUs : undefined
+    const renewUs = this.mayTry(first) && !mayBook(first.parts) ? this.#claim?.renewUs : undefined
     return Math.min(super.triesAtUs(first), renewUs ?? Number.POSITIVE_INFINITY)
   }
 
@@ -36,7 +38,7 @@ export class SharedQueue extends LateQueue {
     if (op === 'take' && claim?.waiter === waiter) {
       this.#giveUpClaim()
       const nowUs = this.nowUs()
-      if (nowUs < this.retryAtUs && waiter.heldUp?.mayRenew(nowUs)) {
+      if (nowUs < this.retryAtUs && this.#heldUps.get(waiter)?.mayRenew(nowUs)) {
         this.#claimFor(waiter, claim.parts, this.retryAtUs)
         return
       }
@@ -48,7 +50,7 @@ export class SharedQueue extends LateQueue {
     const { op, waiter } = question
     super.notTaken(question, verdicts)
     const isFirst = op === 'take' && waiter === this.line.firstOutside
-    if (isFirst && this.room.isShared && !waiter.mayBook && !waiter.awaitsRelease) this.#heldUp(waiter, verdicts)
+    if (isFirst && this.room.isShared && !mayBook(waiter.parts) && !waiter.awaitsRelease) this.#heldUp(waiter, verdicts)
   }
 
   protected override takeOut(waiter: Waiter): Waiter {
@@ -61,8 +63,8 @@ export class SharedQueue extends LateQueue {
     const claimed = claimedParts(waiter.parts, verdicts, this.room.store !== undefined)
     if (claimed === undefined) return
     const nowUs = this.nowUs()
-    waiter.heldUp ??= new HeldUp(claimed, nowUs)
-    const { heldUp } = waiter
+    const heldUp = this.#heldUps.get(waiter) ?? new HeldUp(claimed, nowUs)
+    this.#heldUps.set(waiter, heldUp)
     if (heldUp.mayClaim(nowUs)) this.#claimFor(waiter, claimed, this.retryAtUs)
     if (this.#claim === undefined) this.retryAtUs = Math.min(this.retryAtUs, heldUp.nextUs)
   }

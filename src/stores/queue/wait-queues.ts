@@ -3,12 +3,11 @@
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import { Alarms } from '../../clock/alarms.ts'
-import type { Clock } from '../../clock/clock.ts'
 import type { Part } from '../store.ts'
 import type { Queue } from './queue.ts'
 import type { QueueClass, QueuePlan, Room } from './room.ts'
-import { type Abortable, Signals } from './signals.ts'
-import { type Turn, Waiter } from './waiter.ts'
+import { Signals } from './signals.ts'
+import type { Waiter } from './waiter.ts'
 
 /** How its queues are, apart from who waits in them. */
 export type WaitQueuesOptions = Omit<Room, 'alarms' | 'signals' | 'queues' | 'waiters'> & {
@@ -19,44 +18,31 @@ export type WaitQueuesOptions = Omit<Room, 'alarms' | 'signals' | 'queues' | 'wa
 export class WaitQueues {
   readonly #room: Room
   readonly #Queue: QueueClass
-  readonly #clock: Clock
   /** Under which a caller has waited. */
   readonly #plans = new Set<string | undefined>()
 
   constructor(Queue: QueueClass, options: WaitQueuesOptions) {
     const { clock, keepAlive } = options
     this.#Queue = Queue
-    this.#clock = clock
     this.#room = { ...options, alarms: new Alarms(clock, keepAlive), signals: new Signals(), queues: new Map(), waiters: 0 }
   }
 
   /**
-   * Waits in the queue of its keys. Rejects with the reason of the signal that ends the wait, with
-   * the store's error, or with that of `close`. `timeoutUs`: how long the caller is willing to
-   * wait.
+   * Waits in the queue of its keys, until it is known how that ends. It fails with the reason of
+   * the signal that ends the wait, with the store's error, or with that of `close`.
    */
-  wait(
-    parts: readonly Part[],
-    planName: string | undefined,
-    plan: QueuePlan,
-    timeoutUs: number,
-    signals: readonly Abortable[],
-  ): Promise<Turn> {
-    return new Promise((resolve, reject) => {
-      const aborted = signals.find((signal) => signal.aborted)
-      if (aborted !== undefined) {
-        reject(aborted.reason)
-        return
-      }
+  wait<W extends Waiter>(waiter: W, planName: string | undefined, plan: QueuePlan): Promise<W> {
+    return new Promise((resolve) => {
+      const { parts, deadlineUs, signals } = waiter
+      waiter.resolve = resolve
       const room = this.#room
       const queue = this.#queueFor(parts, planName, plan)
-      const deadlineUs = timeoutUs < Number.POSITIVE_INFINITY ? this.#clock.nowUs() + timeoutUs : timeoutUs
-      const waiter = new Waiter(queue, parts, deadlineUs, resolve, reject)
-      waiter.mayNotWait = timeoutUs === 0
+      waiter.queue = queue
       room.waiters += 1
-      queue.enter(waiter)
+      const aborted = signals.find((signal) => signal.aborted)
+      if (aborted === undefined) queue.enter(waiter)
+      else waiter.fail(aborted.reason)
       if (waiter.state === 'gone') return
-      waiter.signals = signals
       for (const signal of signals) room.signals.watch(signal, waiter)
       if (deadlineUs < Number.POSITIVE_INFINITY) waiter.alarm = room.alarms.set(deadlineUs, () => queue.timeOut(waiter))
     })

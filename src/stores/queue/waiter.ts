@@ -4,19 +4,21 @@ import type { Ticket, Verdict } from '../../algorithms/decide.ts'
 import type { Alarm } from '../../clock/alarms.ts'
 import { anyUntilReleased } from '../step.ts'
 import type { Part, Scope } from '../store.ts'
-import type { HeldUp } from './claim.ts'
+import type { Line } from './line.ts'
 import type { Queue } from './queue.ts'
 import type { Abortable } from './signals.ts'
 
 /** Why a limit ends a wait. */
 export type WaitRefusal = 'TIMEOUT' | 'IMPOSSIBLE' | 'QUEUE_FULL'
 
-/** The result of a wait, unless it fails. */
+/** The result of a wait. */
 export interface Turn {
   /** Undefined if its turn has come. */
-  readonly refusal: WaitRefusal | undefined
+  readonly refusal: WaitRefusal | 'FAILED' | undefined
+  /** Why it failed. */
+  readonly reason: unknown
   /** The last answer to it; undefined if it ended before one came. */
-  answer: Answer | undefined
+  readonly answer: Answer | undefined
   /**
    * How long after the decision its time came: maybe less than it says, because a caller before it
    * left.
@@ -46,10 +48,27 @@ export interface Took {
   readonly verdicts: readonly Verdict[]
 }
 
-export class Waiter {
-  declare readonly queue: Queue
-  declare readonly deadlineUs: number
+/** One for all limits, or one for each by name. */
+type Named<Name extends string, T> = T | Readonly<Record<Name, T>>
+
+/**
+ * Of those who wait there may be many: so what a call needs when its turn has come is in this one
+ * object, and in no closure.
+ */
+export class Waiter<Name extends string = string> {
+  declare readonly verb: 'acquire' | 'tryAcquire'
+  declare readonly key: Named<Name, string>
+  declare readonly cost: Named<Name, number>
+  /** What its caller wants to do with what it took. */
+  declare readonly fn: ((acquired: never) => unknown) | undefined
   declare parts: readonly Part[]
+  /** By the clock of this process. */
+  declare readonly sinceUs: number
+  declare readonly deadlineUs: number
+  declare readonly signals: readonly Abortable[]
+  /** Where it waits, and what tells its caller how that ended. */
+  declare queue: Queue
+  declare resolve: (waiter: this) => void
   /** In which order it came to its queue. */
   number = 0
   /**
@@ -63,37 +82,41 @@ export class Waiter {
   answer: Answer | undefined
   /** Whether as many as may waited at the limiter already when it came. */
   isOneTooMany = false
-  /** Whether it has no time to wait. */
-  mayNotWait = false
   /** When those before it can have had their turns, at the earliest. */
   notBeforeUs = 0
+  /** In which it stands, and between whom. */
+  line: Line | undefined
   before: Waiter | undefined
   behind: Waiter | undefined
-  /** The functions that end the wait. */
+  /** Rings at its deadline. */
   alarm: Alarm | undefined
-  signals: readonly Abortable[] = []
   /** How many of its questions the store has not answered yet. */
   questions = 0
   /** Its place in line at each limit that has one; undefined until it has one. */
   places: readonly (Ticket | undefined)[] | undefined
   /** Its time is up, but the answer to its question may still be yes. */
   isOverdue = false
-  /** Where nothing can be booked: how long it has been the first and was refused. */
-  heldUp: HeldUp | undefined
-  /** How it ends for its caller. */
-  readonly #resolve: (turn: Turn) => void
-  readonly #reject: (reason: unknown) => void
+  /** How it ended. */
+  turn: Turn | undefined
 
-  constructor(queue: Queue, parts: readonly Part[], deadlineUs: number, resolve: (turn: Turn) => void, reject: (reason: unknown) => void) {
-    this.queue = queue
+  constructor(
+    verb: 'acquire' | 'tryAcquire',
+    key: Named<Name, string>,
+    cost: Named<Name, number>,
+    parts: readonly Part[],
+    sinceUs: number,
+    timeoutUs: number,
+    signals: readonly Abortable[],
+    fn: ((acquired: never) => unknown) | undefined,
+  ) {
+    this.verb = verb
+    this.key = key
+    this.cost = cost
+    this.fn = fn
     this.parts = parts
-    this.deadlineUs = deadlineUs
-    this.#resolve = resolve
-    this.#reject = reject
-  }
-
-  get mayBook(): boolean {
-    return mayBook(this.parts)
+    this.sinceUs = sinceUs
+    this.deadlineUs = sinceUs + timeoutUs
+    this.signals = signals
   }
 
   /**
@@ -113,30 +136,26 @@ export class Waiter {
     return this.parts.some(({ cost }) => cost > 0) && this.parts.every(({ cost, rule }) => cost <= rule.capacity)
   }
 
-  serve(delayUs: number, servedUs: number, refusal?: WaitRefusal): void {
-    const { answer } = this
-    this.#gone()
-    this.#resolve({ refusal, answer, delayUs, servedUs })
-  }
-
   refuse(refusal: WaitRefusal): void {
     this.serve(0, 0, refusal)
   }
 
   fail(reason: unknown): void {
-    this.#gone()
-    this.#reject(reason)
+    this.serve(0, 0, 'FAILED', reason)
   }
 
-  #gone(): void {
+  /** The wait has ended: its caller is told in a microtask of its own. */
+  serve(delayUs: number, servedUs: number, refusal?: Turn['refusal'], reason?: unknown): void {
     const { room } = this.queue
     this.state = 'gone'
+    this.turn = { refusal, reason, answer: this.answer, delayUs, servedUs }
     // One that waited long is old: what it still referred to would be swept with the old only.
     this.answer = undefined
     room.waiters -= 1
     if (this.alarm !== undefined) room.alarms.stop(this.alarm)
     for (const signal of this.signals) room.signals.unwatch(signal, this)
     this.queue.endIfIdle()
+    this.resolve(this)
   }
 }
 
