@@ -2247,5 +2247,58 @@ export const PROOFS = [
     ],
     proof: 'More bytes are read than are asked for.',
   },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: '',
+    line: 'if not (k >= 1 and k < s.length and k % 1 == 0) then',
+    becomes: ['if not (k > 1 and k < s.length and k % 1 == 0) then', 'if not (k >= 2 and k < s.length and k % 1 == 0) then'],
+    proof: 'The first nine words are in the table, and are not written here.',
+  },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: 'largeState',
+    line: 'if not s then',
+    becomes: ['if true then'],
+    proof: 'A table that is made anew holds the same.',
+  },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: 'largeState',
+    line: 's = { a, b, c, d, e, f, g, h, i, held = held, at = at, words = words, head = head, length = words + 1, pages = {}, touched = {}, count = 0 }',
+    becomes: [
+      's = { a, b, c, d, e, f, g, h, i, held = held, at = at, words = words, head = head, length = words + 2, pages = {}, touched = {}, count = 0 }',
+    ],
+    proof: 'What decides writes no word behind the last one, unless there is room for it: then the length is set.',
+  },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: 'largeState',
+    line: 'if next(s.pages) then',
+    becomes: ['if true then'],
+    proof: 'A table that is made anew holds the same.',
+  },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: 'largeState',
+    line: 's.at, s.words, s.head, s.length, s.count = at, words, head, words + 1, 0',
+    becomes: ['s.at, s.words, s.head, s.length, s.count = at, words, head, words + 2, 0'],
+    proof: 'What decides writes no word behind the last one, unless there is room for it: then the length is set.',
+  },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: 'addChanges',
+    line: 'if count == 4 and not touched[2] and not touched[4] and touched[3] == touched[1] + 1 and touched[3] <= last then',
+    becomes: [
+      'if false then',
+      'if count == 5 and not touched[2] and not touched[4] and touched[3] == touched[1] + 1 and touched[3] <= last then',
+      'if count == 4 and touched[2] and not touched[4] and touched[3] == touched[1] + 1 and touched[3] <= last then',
+      'if count == 4 and not touched[3] and not touched[4] and touched[3] == touched[1] + 1 and touched[3] <= last then',
+      'if count == 4 and not touched[2] and touched[4] and touched[3] == touched[1] + 1 and touched[3] <= last then',
+      'if count == 4 and not touched[2] and not touched[5] and touched[3] == touched[1] + 1 and touched[3] <= last then',
+      'if count == 4 and not touched[2] and not touched[4] and touched[4] == touched[1] + 1 and touched[3] <= last then',
+      'if count == 4 and not touched[2] and not touched[4] and touched[3] == touched[1] + 1 and touched[3] < last then',
+    ],
+    proof: 'Two words beside each other are written as they are, whether they changed or not, and the lines below write the same.',
+  },
 ]
 // biome-ignore-end lint/suspicious/noTemplateCurlyInString: lines of source, as they are

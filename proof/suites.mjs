@@ -130,7 +130,7 @@ const OF_LUA = {
   'fast-path': [testNamed('redis/runs'), ...OF_STATES],
   'slow-path': [...OF_STATES, ...OF_PERMITS_IN_REDIS],
   'long-path': [testNamed('redis/runs'), ...OF_STATES, ...OF_PERMITS_IN_REDIS],
-  'general-path': [...OF_STATES, ...OF_PERMITS_IN_REDIS],
+  'general-path': [testNamed('redis/runs'), ...OF_STATES, { ...testNamed('model/concurrency'), only: '^on redis' }],
   prelude: [{ ...testNamed('lua/language'), only: '^what becomes Lua' }, ANY_BYTES, ...OF_STATES],
 }
 

@@ -278,6 +278,7 @@ test.each([
   expect(await takenAt(latestUs)).toEqual([latestUs, 0, spanUs])
   const record = toHex((await bytesAt(redis, key)) as Uint8Array)
   await putBytes(redis, key, fromHex(`20000000000000${record.slice(14)}`))
+  await redis.send(['PEXPIRE', key, '600000'])
   await expect(takenAt(latestUs)).rejects.toThrow('it holds no states of Sluice')
 })
 

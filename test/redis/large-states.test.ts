@@ -248,8 +248,9 @@ test('a large state in which a word is no whole number from -1 to 2^53 is an err
   const { limiter, key } = limiterOn(redis, limit, fakeClock(START_US / 1000 + 3_600_000.05))
   const whole = logOf(limit, 100)
   const wordsAt = 8 + (whole[7] as number)
-  const errorWith = async (word: number, places: readonly number[]) => {
+  const errorWith = async (word: number, places: readonly number[], others: readonly number[] = []) => {
     const bytes = Buffer.from(whole)
+    others.forEach((other, k) => bytes.writeDoubleBE(other, wordsAt + k * 8))
     for (const k of places) bytes.writeDoubleBE(word, wordsAt + k * 8)
     await putBytes(redis, key, bytes)
     return limiter.peek('k').then(
@@ -268,7 +269,22 @@ test('a large state in which a word is no whole number from -1 to 2^53 is an err
       expect(await errorWith(word, each), `${word} at ${each}`).not.toContain('a word is out of range')
     }
   }
+  // They are bounded together.
+  expect(await errorWith(2 ** 56, [0], [0, 2 ** 53, 0, 0, 0, 0, 0, 0, 0])).toContain('a word is out of range')
   for (let k = 1; k < 9; k++) expect(await errorWith(0.5, [0, k]), `0.5 at 0 and ${k}`).toContain('a word is out of range')
+})
+
+test('every slot of a large window is written, one or several at a time, on two keys of a call', async () => {
+  const clock = fakeClock(START_US / 1000)
+  const limit = slidingWindow({ limit: 1_000, window: '25s', slots: 25 })
+  const { limiter } = limiterOn(redis, limit, clock)
+  const memory = createLimiter(limit, { clock })
+  for (let step = 0; step < 90; step++) {
+    clock.advanceMs([1_000, 2_000, 1_000, 3_000, 26_000][step % 11 === 10 ? 4 : step % 4] as number)
+    const keys = ['k', 'l', 'k']
+    const taken = (await Promise.all(keys.map((key) => limiter.consume(key, 2)))).map(({ remaining }) => remaining)
+    expect(taken, `step ${step}`).toEqual(keys.map((key) => memory.consume(key, 2).remaining))
+  }
 })
 
 test('a log whose name has any length is read wherever its first words end', async () => {

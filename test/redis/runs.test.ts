@@ -154,6 +154,7 @@ test('a window whose start takes a byte more than the last one', async () => {
   const remote = createLimiter(limit, { name: 'api', clock, store: redisStore(redis, { prefix, denialCache: false }) })
   for (const [nowMs, startUs] of [
     [0.2, 200],
+    [0.8, 200],
     [1.3, 1_300],
     [1.4, 1_300],
     [70, 70_000],
