@@ -250,7 +250,7 @@ test('a large state in which a word is no whole number from -1 to 2^53 is an err
   const wordsAt = 8 + (whole[7] as number)
   const errorWith = async (word: number, places: readonly number[], others: readonly number[] = []) => {
     const bytes = Buffer.from(whole)
-    others.forEach((other, k) => bytes.writeDoubleBE(other, wordsAt + k * 8))
+    for (const [k, other] of others.entries()) bytes.writeDoubleBE(other, wordsAt + k * 8)
     for (const k of places) bytes.writeDoubleBE(word, wordsAt + k * 8)
     await putBytes(redis, key, bytes)
     return limiter.peek('k').then(
