@@ -285,6 +285,11 @@ test('every slot of a large window is written, one or several at a time, on two 
     const taken = (await Promise.all(keys.map((key) => limiter.consume(key, 2)))).map(({ remaining }) => remaining)
     expect(taken, `step ${step}`).toEqual(keys.map((key) => memory.consume(key, 2).remaining))
   }
+  // A slot may hold any number, also those that are the numbers of its words.
+  for (let step = 0; step < 100; step++) {
+    if (step % 40 === 0) clock.advanceMs(27_000)
+    expect((await limiter.consume('k')).remaining, `step ${step}`).toBe(memory.consume('k').remaining)
+  }
 })
 
 test('a log whose name has any length is read wherever its first words end', async () => {
