@@ -8,7 +8,7 @@ export const CLAIMS = PROOFS.flatMap(({ file, scope, line, becomes, everywhere, 
   if (everywhere === undefined) return becomes.map((after) => claimOfOne(file, `${file} ${scope}: ${line} => ${after}`, proof))
   const [from, to] = everywhere
   const covers = (mutant) => mutant.file === file && replacesOnce(mutant, from, to)
-  return [{ file, name: `${file}, everywhere: ${from} => ${to}`, covers, proof, isObvious: true }]
+  return [{ file, name: `${file}, everywhere: ${from} => ${to}`, covers, proof }]
 })
 
 function claimOfOne(file, id, proof) {
@@ -24,14 +24,6 @@ function replacesOnce({ before, after }, from, to) {
 
 export function proofOf(mutant) {
   return CLAIMS.find(({ covers }) => covers(mutant))?.proof
-}
-
-/**
- * Mutants that occur everywhere are proved by the value of a constant: the quick tests alone judge
- * them, because there are many.
- */
-export function isObvious(mutant) {
-  return CLAIMS.some((claim) => claim.isObvious && claim.covers(mutant))
 }
 
 /** The claims about these files that cover nothing, or something that was killed. */

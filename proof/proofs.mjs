@@ -2300,5 +2300,78 @@ export const PROOFS = [
     ],
     proof: 'Two words beside each other are written as they are, whether they changed or not, and the lines below write the same.',
   },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: 'addChanges',
+    line: 'if count == 4 and not touched[2] and not touched[4] and touched[3] == touched[1] + 1 and touched[3] <= last then',
+    becomes: [
+      'if count == 4 and not touched[2] and not touched[4] and touched[3] ~= touched[1] + 1 and touched[3] <= last then',
+      'if count == 4 and not touched[2] and not touched[4] and touched[3] == touched[1] - 1 and touched[3] <= last then',
+      'if count == 4 and not touched[2] and not touched[4] and touched[3] == touched[1] + 2 and touched[3] <= last then',
+      'if count == 4 and not touched[2] and not touched[4] and touched[3] == touched[1] + 0 and touched[3] <= last then',
+      'if count == 4 and not touched[2] and not touched[4] and touched[3] == touched[1] + 1 and touched[3] > last then',
+    ],
+    proof:
+      'Two words that were written without being read are those of one entry: they stand beside each other, and are kept. The lines below write the same.',
+  },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: 'addChanges',
+    line: 'j = j + 1',
+    becomes: ['j = j + 0'],
+    proof: 'The loop below takes the same word once more, and goes on.',
+  },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: 'addChanges',
+    line: 'while j <= count and changed[j] - to <= NEAR and changed[j] - from < MOST_OF_PIECE do',
+    becomes: [
+      'while j < count and changed[j] - to <= NEAR and changed[j] - from < MOST_OF_PIECE do',
+      'while j <= count and changed[j] - to < NEAR and changed[j] - from < MOST_OF_PIECE do',
+      'while j <= count and changed[j] - to <= NEAR and changed[j] + from < MOST_OF_PIECE do',
+      'while j <= count and changed[j] - to <= NEAR and changed[j] - from <= MOST_OF_PIECE do',
+    ],
+    proof: 'How the words that changed are put together changes no byte.',
+  },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: 'grown',
+    line: 'for k = 1, words == 0 and fresh or 0 do',
+    becomes: ['for k = 2, words == 0 and fresh or 0 do'],
+    proof: 'The first word is cleared by what decides, and does not tell how many are needed.',
+  },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: 'grown',
+    line: 'if not (most >= 0 and most <= own.words + MOST_GROWTH) then',
+    becomes: ['if not (most > 0 and most <= own.words + MOST_GROWTH) then', 'if not (most >= 1 and most <= own.words + MOST_GROWTH) then'],
+    proof: 'A state needs its nine first words at least.',
+  },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: 'grown',
+    line: 'most = most > words and most or words',
+    becomes: ['most = most >= words and most or words'],
+    proof: 'Where both are the same, either is the more.',
+  },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: 'grown',
+    line: 'cell.most, s.length = most, most + 1',
+    becomes: ['cell.most, s.length = most, most + 2'],
+    proof: 'What decides writes no word behind the last one.',
+  },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: 'grown',
+    line: 'for k = (words > fresh and words or fresh) + 1, s.words and 0 or most do',
+    becomes: [
+      'for k = (words >= fresh and words or fresh) + 1, s.words and 0 or most do',
+      'for k = (words > fresh and words or fresh) + 2, s.words and 0 or most do',
+      'for k = (words > fresh and words or fresh) + 1, s.words or 0 or most do',
+      'for k = (words > fresh and words or fresh) + 1, s.words and 1 or most do',
+    ],
+    proof: 'Where both are the same, either is the more.',
+  },
 ]
 // biome-ignore-end lint/suspicious/noTemplateCurlyInString: lines of source, as they are

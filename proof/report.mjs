@@ -22,7 +22,7 @@ ${table(['file', 'mutants', ...ENDS, 'equivalent', 'unproved'], [...files.map((f
 - crashed: it used up its memory.
 - did not compile: it cannot be loaded, so that no test was needed.
 - not judged: the run was ended before all of its tests had run.
-- equivalent: survived, and proved below. Where the proof is that a constant is 0, only the quick tests were run.
+- equivalent: survived the quick tests, and proved below. Those without a proof were judged by the long tests too.
 - unproved: survived, and no proof yet.
 
 ${files.map((file) => survivorsOf(file, results)).join('')}${notJudgedOf(results)}`

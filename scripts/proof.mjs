@@ -19,7 +19,7 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { falseClaims, isObvious, proofOf } from '../proof/equivalent.mjs'
+import { falseClaims, proofOf } from '../proof/equivalent.mjs'
 import { reportOf } from '../proof/report.mjs'
 import { mutantsIn, sourceFiles } from '../proof/sources.mjs'
 import { testsFor } from '../proof/suites.mjs'
@@ -118,8 +118,8 @@ async function proved() {
     quickTestsOf,
   )
   if (!options.quick) {
-    step('those that survived them, all tests')
-    results = await judgedAll(mutants, (mutant) => (isObvious(mutant) ? quickTestsOf(mutant) : tests[mutant.file]))
+    step('those that survived them, the long tests; those that have a proof, the quick tests')
+    results = await judgedAll(mutants, (mutant) => (hasProof(mutant) ? quickTestsOf(mutant) : tests[mutant.file]))
   }
   return told(results)
 }
@@ -152,13 +152,10 @@ async function usualMs(worker, test) {
   return ms
 }
 
-/**
- * The results of these mutants in their order. Those without a proof are judged first, those with
- * an obvious one last.
- */
+/** The results of these mutants in their order. Those without a proof are judged first. */
 async function judgedAll(mutants, testsOf) {
   const queue = mutants.map((mutant, index) => ({ mutant, index }))
-  const rank = ({ mutant }) => hasProof(mutant) + isObvious(mutant)
+  const rank = ({ mutant }) => Number(hasProof(mutant))
   queue.sort((a, b) => rank(a) - rank(b) || a.index - b.index)
   const results = mutants.map(({ text, ...mutant }) => ({ ...mutant, status: 'not judged' }))
   let done = 0

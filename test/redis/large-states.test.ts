@@ -217,6 +217,39 @@ test('of several limits any record may end where what is read at once ends', asy
   for (const end of [127, 128, 129, 130]) expect(ends).toContain(end)
 })
 
+test('a large state and a small one, in one key or in two, hold what memory holds', async () => {
+  const clock = fakeClock(START_US / 1000)
+  const limits = { few: gcra({ rate: '100/s', burst: 1_000 }), log: slidingLog({ limit: 900, window: '1min' }) }
+  const memory = createLimiter(limits, { clock })
+  const { limiter, key } = limiterOn(redis, limits, clock)
+  const random = new Random(20_261_118)
+  const KEYS = ['k', 'l', 'm']
+  const leftIn = async (of: { consume: (typeof memory | typeof limiter)['consume'] }, calls: readonly (readonly [object, object])[]) => {
+    const decisions = await Promise.all(calls.map(([keys, cost]) => of.consume(keys as never, cost as never)))
+    return decisions.map(({ parts }) => Object.values(parts).map(({ remaining }) => remaining))
+  }
+  for (let turn = 0; turn < 60; turn++) {
+    clock.setUs(clock.nowUs() + random.whole(1, 900))
+    const calls = Array.from({ length: random.whole(1, 5) }, () => {
+      const few = random.pick(KEYS)
+      const log = random.chance(0.5) ? few : random.pick(KEYS)
+      return [
+        { few, log },
+        random.pick([
+          { few: 1, log: 1 },
+          { few: 0, log: 1 },
+          { few: 2, log: 0 },
+        ]),
+      ] as const
+    })
+    expect(await leftIn(limiter, calls), `turn ${turn}`).toEqual(await leftIn(memory, calls))
+  }
+  for (const each of KEYS) {
+    const names = (await recordsAt(redis, key.replace('{k}', `{${each}}`))).map(({ name }) => name)
+    expect(names.sort()).toEqual(['few', 'log'])
+  }
+})
+
 test('a large state that was cut, has other bytes or is no state is an error, and stays as it is', async () => {
   const limit = slidingLog({ limit: 2_000, window: '1h' })
   const clock = fakeClock(START_US / 1000 + 1_000)
@@ -314,6 +347,19 @@ test('twenty words that are written as doubles are no state', async () => {
   const idle = [...logOf(limit, 40).slice(0, 7)]
   await putBytes(redis, key, [...idle, label.length + 3, ...label, 0, 0, 20, ...new Array(160).fill(0)])
   for (const call of [limiter.consume('k'), limiter.peek('k')]) await expect(call).rejects.toThrow('20 words are no large state')
+})
+
+test('behind the end of a log there are zeros, as far as it says that it has room', async () => {
+  const limit = slidingLog({ limit: 500, window: '1h' })
+  const { limiter, key } = limiterOn(redis, limit, fakeClock(START_US / 1000 + 3_600_000.02))
+  const bytes = Buffer.from(logOf(limit, 40))
+  const wordAt = (k: number) => 8 + (bytes[7] as number) + k * 8
+  const room = bytes.readDoubleBE(wordAt(4))
+  // Twice the room, and the entries in the second half of it.
+  bytes.writeDoubleBE(room * 2, wordAt(4))
+  bytes.writeDoubleBE(room, wordAt(1))
+  await putBytes(redis, key, bytes)
+  expect(await limiter.peek('k')).toMatchObject({ allowed: true })
 })
 
 test('a string of nothing is an error, and stays', async () => {
