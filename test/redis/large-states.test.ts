@@ -7,7 +7,7 @@ import { createClient } from 'redis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RULE } from '../../src/algorithms/algorithm.ts'
 import { labelOf, writeState } from '../../src/algorithms/codec.ts'
-import { createLimiter, gcra, type Limit, type Limits, slidingLog, slidingWindow } from '../../src/index.ts'
+import { createLimiter, fixedWindow, gcra, type Limit, type Limits, slidingLog, slidingWindow } from '../../src/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { inspectKey } from '../../src/stores/redis/inspect.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
@@ -219,7 +219,8 @@ test('of several limits any record may end where what is read at once ends', asy
 
 test('a large state and a small one, in one key or in two, hold what memory holds', async () => {
   const clock = fakeClock(START_US / 1000)
-  const limits = { few: gcra({ rate: '100/s', burst: 1_000 }), log: slidingLog({ limit: 900, window: '1min' }) }
+  // What is counted in the window takes one byte, and then two.
+  const limits = { few: fixedWindow({ limit: 1_000, window: '1h' }), log: slidingLog({ limit: 900, window: '1min' }) }
   const memory = createLimiter(limits, { clock })
   const { limiter, key } = limiterOn(redis, limits, clock)
   const random = new Random(20_261_118)
@@ -360,6 +361,22 @@ test('behind the end of a log there are zeros, as far as it says that it has roo
   bytes.writeDoubleBE(room, wordAt(1))
   await putBytes(redis, key, bytes)
   expect(await limiter.peek('k')).toMatchObject({ allowed: true })
+})
+
+test.each([
+  ['as long as it is in use', 3_600_000, 3_500_000, 3_600_000],
+  ['a second at least', 500, 500, 1_000],
+])('a log that is written in place lives %s, by the time of the server', async (_, window, leastMs, mostMs) => {
+  const prefix = randomUUID()
+  const limiter = createLimiter(slidingLog({ limit: 500, window }), { name: 'api', store: redisStore(redis, { prefix }) })
+  let longestMs = 0
+  // One that grows is written as a whole.
+  for (let k = 0; k < 100; k++) {
+    await limiter.consume('k')
+    if (k >= 80) longestMs = Math.max(longestMs, Number(await redis.send(['PTTL', `${prefix}:api:{k}`])))
+  }
+  expect(longestMs).toBeGreaterThan(leastMs)
+  expect(longestMs).toBeLessThanOrEqual(mostMs)
 })
 
 test('a string of nothing is an error, and stays', async () => {
