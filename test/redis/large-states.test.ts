@@ -7,7 +7,7 @@ import { createClient } from 'redis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RULE } from '../../src/algorithms/algorithm.ts'
 import { labelOf, writeState } from '../../src/algorithms/codec.ts'
-import { createLimiter, fixedWindow, gcra, type Limit, type Limits, slidingLog, slidingWindow } from '../../src/index.ts'
+import { createLimiter, fixedWindow, gcra, type Limit, type Limits, memoryStore, slidingLog, slidingWindow } from '../../src/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { inspectKey } from '../../src/stores/redis/inspect.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
@@ -377,6 +377,20 @@ test.each([
   }
   expect(longestMs).toBeGreaterThan(leastMs)
   expect(longestMs).toBeLessThanOrEqual(mostMs)
+})
+
+test.each([31, 33, 45, 60])('a window of 30 slots that is taken from by numbers with %d', async (slots) => {
+  const clock = fakeClock(START_US / 1000)
+  const [prefix, memory] = [randomUUID(), memoryStore()]
+  const limits = [30, slots].map((each) => slidingWindow({ limit: 1_000, window: '60s', slots: each }))
+  const remote = limits.map((limit) => limiterOn(redis, limit, clock, prefix).limiter)
+  const local = limits.map((limit) => createLimiter(limit, { name: 'api', clock, store: memory }))
+  for (let step = 0; step < 80; step++) {
+    clock.advanceMs(1_300)
+    const k = step % 3 === 2 ? 1 : 0
+    const answers = await Promise.all([remote, local].map(async (limiters) => (await limiters[k]?.consume('k', 2))?.remaining))
+    expect(answers[0], `step ${step}`).toBe(answers[1])
+  }
 })
 
 test('a log whose sums are the numbers of their words', async () => {
