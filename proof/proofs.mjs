@@ -2562,5 +2562,33 @@ export const PROOFS = [
     becomes: ['return to < #held.raw and string.sub(held.raw, from, to) or pages().rangeOf(held.key, from, to)'],
     proof: 'Both texts hold the same bytes: to read them only takes time.',
   },
+  {
+    file: 'scripts/lua/prelude.lua',
+    scope: '',
+    line: 'local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.ceil, math.huge',
+    becomes: [
+      'local max, min, floor, ceil, huge = math.max, math.min, math.ceil, math.ceil, math.huge',
+      'local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.floor, math.huge',
+    ],
+    proof: 'Generated Lua divides by `%` instead: nothing calls them.',
+  },
+  {
+    file: 'src/stores/redis/general-path.lua',
+    scope: 'decideRun',
+    line: 'cell.s.length = cell.rule.words + 1',
+    becomes: ['cell.s.length = cell.rule.words + 2'],
+    proof: 'What decides asks for whole places from 1 on, and writes only where there is room, which `grown` has bounded.',
+  },
+  {
+    file: 'src/stores/redis/general-path.lua',
+    scope: 'oneRun',
+    line: "cell.left = { numbers = '', words = { [0] = ofUs, length = 1 } }",
+    becomes: [
+      "cell.left = { numbers = '', words = { [1] = ofUs, length = 1 } }",
+      "cell.left = { numbers = '', words = { [0] = ofUs, length = 2 } }",
+      "cell.left = { numbers = '', words = { [0] = ofUs, length = 0 } }",
+    ],
+    proof: 'The time is written below, and nothing but that word is asked for.',
+  },
 ]
 // biome-ignore-end lint/suspicious/noTemplateCurlyInString: lines of source, as they are

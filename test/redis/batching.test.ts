@@ -283,6 +283,13 @@ test.each([
 })
 
 describe('errors stay with the decision that has them', () => {
+  test.each([gcra({ rate: '7/s', burst: 10 }), slidingLog({ limit: 10, window: '1h' })])('and name its key (%#)', async (limit) => {
+    const limiter = limiterOn(limit)
+    await redis.send(['SET', `${prefix}:api:{bad}`, 'not ours'])
+    const answers = await Promise.allSettled(['a', 'b', 'c', 'bad', 'd'].map((key) => limiter.consume(key)))
+    expect(answers.flatMap((each) => (each.status === 'rejected' ? [each.reason.message] : []))).toEqual([expect.stringContaining('{bad}')])
+  })
+
   test('a word that is out of range, and is not known to be before it is written', async () => {
     const limit = gcra({ rate: '7/s', burst: 10 })
     prefix = randomUUID()
