@@ -143,7 +143,11 @@ const OF_SERVERS = [
 ]
 
 /** What only the general path does: several keys of a decision, and other numbers. */
-const OF_ANY_DECISION = [testNamed('faults/rights'), { ...testNamed('model/plans-in-turn'), only: IN_REDIS }]
+const OF_ANY_DECISION = [
+  testNamed('redis/states-in-place'),
+  testNamed('faults/rights'),
+  { ...testNamed('model/plans-in-turn'), only: IN_REDIS },
+]
 
 /** The tests { path, only, traces, quick } for a source, in the order in which they are run. */
 export function testsFor(root, file) {
