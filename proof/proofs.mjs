@@ -44,19 +44,33 @@ export const PROOFS = [
     becomes: ['return (mulAddDivUpWide(a, b, add, c))', 'return sum < MAX_EXACT ? Math.ceil(sum / c) : mulAddDivUpWide(a, b, add, c)'],
     proof: 'The slow path is exact for small sums too: the fast path gives the same number sooner.',
   },
+  { file: 'src/algorithms/level.ts', everywhere: ['i + TAT', 'i - TAT'], proof: 'TAT is 0.' },
   {
     file: 'src/algorithms/level.ts',
-    everywhere: ['i + TAT', 'i - TAT'],
-    proof: 'TAT is 0.',
-  },
-  {
-    file: 'src/algorithms/level.ts',
-    everywhere: ['return -1', 'return -2'],
+    scope: 'levelCancel',
+    line: 'if (!isSamePace(own, booked.rule)) return -1',
+    becomes: ['if (!isSamePace(own, booked.rule)) return -2'],
     proof: 'Where nothing was given back, only the sign is looked at.',
   },
   {
     file: 'src/algorithms/level.ts',
-    everywhere: [': -1', ': -2'],
+    scope: 'levelCancel',
+    line: 'if (markUs < turnUs || (markUs === turnUs && markPart <= turnPart)) return -1',
+    becomes: ['if (markUs < turnUs || (markUs === turnUs && markPart <= turnPart)) return -2'],
+    proof: 'Where nothing was given back, only the sign is looked at.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    scope: 'giveUpTo',
+    line: 'return moveEarlier(own, s, i, atUs, mostUs, 0) ? given : -1',
+    becomes: ['return moveEarlier(own, s, i, atUs, mostUs, 0) ? given : -2'],
+    proof: 'Where nothing was given back, only the sign is looked at.',
+  },
+  {
+    file: 'src/algorithms/level.ts',
+    scope: 'levelCancel',
+    line: 'return us >= 0 && moveEarlier(own, s, i, atUs, us, part) ? mulAddDiv(us, own.permits, part, own.periodUs) : -1',
+    becomes: ['return us >= 0 && moveEarlier(own, s, i, atUs, us, part) ? mulAddDiv(us, own.permits, part, own.periodUs) : -2'],
     proof: 'Where nothing was given back, only the sign is looked at.',
   },
   {
@@ -307,11 +321,7 @@ export const PROOFS = [
     proof:
       'Every number of a verdict is written before anybody reads it, by `agree` (retryUs, delayUs), `describe`, and `given` by all that gives back, renews or stands in line. Without `isTold` none is read.',
   },
-  {
-    file: 'src/algorithms/fixed-window/fixed-window.ts',
-    everywhere: ['i + START', 'i - START'],
-    proof: 'START is 0.',
-  },
+  { file: 'src/algorithms/fixed-window/fixed-window.ts', everywhere: ['i + START', 'i - START'], proof: 'START is 0.' },
   {
     file: 'src/algorithms/fixed-window/fixed-window.ts',
     scope: 'offsetUs',
@@ -334,11 +344,7 @@ export const PROOFS = [
     becomes: ['if (count === 0 || (ofUs >= 0 && (ofUs < (s[i + START] as number) || ofUs >= (s[i + END] as number)))) return -2'],
     proof: 'Where nothing was given back, only the sign is looked at.',
   },
-  {
-    file: 'src/algorithms/sliding-window/sliding-window.ts',
-    everywhere: ['i + AT', 'i - AT'],
-    proof: 'AT is 0.',
-  },
+  { file: 'src/algorithms/sliding-window/sliding-window.ts', everywhere: ['i + AT', 'i - AT'], proof: 'AT is 0.' },
   {
     file: 'src/algorithms/sliding-window/sliding-window.ts',
     scope: 'firstFitUs',
@@ -382,20 +388,6 @@ export const PROOFS = [
     ],
     proof:
       'With no room beside the full slots, a count of 0 fits by the first condition, and any other weighs 1 at least, because its slot is still in the window in part.',
-  },
-  {
-    file: 'src/algorithms/sliding-window/sliding-window.ts',
-    scope: 'giveBack',
-    line: 'if (newest > present || oldest < present - own.slots) return -1',
-    becomes: ['if (newest > present || oldest < present - own.slots) return -2'],
-    proof: 'Where nothing was given back, only the sign is looked at.',
-  },
-  {
-    file: 'src/algorithms/sliding-window/sliding-window.ts',
-    scope: 'giveBack',
-    line: 'if ((ofUs < 0 ? (seen[SEEN_FULL] as number) + (seen[SEEN_OLDEST] as number) : countOf(own, s, i, newest)) === 0) return -1',
-    becomes: ['if ((ofUs < 0 ? (seen[SEEN_FULL] as number) + (seen[SEEN_OLDEST] as number) : countOf(own, s, i, newest)) === 0) return -2'],
-    proof: 'Where nothing was given back, only the sign is looked at.',
   },
   {
     file: 'src/algorithms/sliding-window/sliding-window.ts',
@@ -454,18 +446,7 @@ export const PROOFS = [
     becomes: ['for (let slot = newest; slot >= oldest && left >= 0; slot -= 1) {'],
     proof: 'Of nothing that is left, nothing is taken out of the slots that follow.',
   },
-  {
-    file: 'src/algorithms/sliding-log/sliding-log.ts',
-    everywhere: ['i + AT', 'i - AT'],
-    proof: 'AT is 0.',
-  },
-  {
-    file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'giveBack',
-    line: 'if (ofUs < 0 ? used(own, s, i, nowUs) === 0 : heldOf(own, s, i, nowUs, ofUs) === 0) return -1',
-    becomes: ['if (ofUs < 0 ? used(own, s, i, nowUs) === 0 : heldOf(own, s, i, nowUs, ofUs) === 0) return -2'],
-    proof: 'Where nothing was given back, only the sign is looked at.',
-  },
+  { file: 'src/algorithms/sliding-log/sliding-log.ts', everywhere: ['i + AT', 'i - AT'], proof: 'AT is 0.' },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
     scope: 'untilUs',
@@ -868,16 +849,8 @@ export const PROOFS = [
     ],
     proof: 'The period is a power of ten microseconds, and 366 days are between 3 x 10^13 and 4 x 10^13 of them: all three end at 10^13.',
   },
-  {
-    file: 'src/algorithms/concurrency/concurrency.ts',
-    everywhere: ['i + AT', 'i - AT'],
-    proof: 'AT is 0.',
-  },
-  {
-    file: 'src/algorithms/concurrency/entries.ts',
-    everywhere: ['i + AT', 'i - AT'],
-    proof: 'AT is 0.',
-  },
+  { file: 'src/algorithms/concurrency/concurrency.ts', everywhere: ['i + AT', 'i - AT'], proof: 'AT is 0.' },
+  { file: 'src/algorithms/concurrency/entries.ts', everywhere: ['i + AT', 'i - AT'], proof: 'AT is 0.' },
   {
     file: 'src/algorithms/concurrency/concurrency.ts',
     scope: 'repair',
@@ -1248,20 +1221,8 @@ export const PROOFS = [
     becomes: ['while (count >= 0 && s[i + count - 1] === 0) count -= 1'],
     proof: 'Of a count of 0 or less no word is written.',
   },
-  {
-    file: 'src/algorithms/codec.ts',
-    scope: 'tagOf',
-    line: 'let least = 0',
-    becomes: ['let least = 1'],
-    proof: 'The first word sets it.',
-  },
-  {
-    file: 'src/algorithms/codec.ts',
-    scope: 'tagOf',
-    line: 'let most = 0',
-    becomes: ['let most = 1'],
-    proof: 'The first word sets it.',
-  },
+  { file: 'src/algorithms/codec.ts', scope: 'tagOf', line: 'let least = 0', becomes: ['let least = 1'], proof: 'The first word sets it.' },
+  { file: 'src/algorithms/codec.ts', scope: 'tagOf', line: 'let most = 0', becomes: ['let most = 1'], proof: 'The first word sets it.' },
   {
     file: 'src/algorithms/codec.ts',
     scope: 'pair',
@@ -1269,7 +1230,6 @@ export const PROOFS = [
     becomes: ['const pair = (k: number) => (tags[k] ?? 1) * 16 + (tags[k + 1] ?? 0)'],
     proof: 'A pair is asked for only where its first tag is there.',
   },
-  // The Lua of scripts, in the order of its files.
   {
     file: 'src/algorithms/codec.lua',
     scope: '',
@@ -1360,14 +1320,6 @@ export const PROOFS = [
     line: 'local lead, first, second, turns, high, middle, low = #head - labelSize, byte(head, labelSize + 1, labelSize + 6)',
     becomes: ['local lead, first, second, turns, high, middle, low = #head - labelSize, byte(head, labelSize + 1, labelSize + 7)'],
     proof: 'A seventh value has no name, and is dropped.',
-  },
-  {
-    file: 'src/algorithms/codec.lua',
-    scope: 'shapeOf',
-    line: 'shapes[head] = { label, words, false, words * 8, isLarge = true }',
-    becomes: ['shapes[head] = { label, words, true, words * 8, isLarge = true }'],
-    proof:
-      'Of a large state the form is only asked for where it is false in either case: `isLarge` is looked at before, and the long path reads it as a large state if `form and total == #raw` is false, which it is: its bytes are more than are read at once.',
   },
   {
     file: 'src/algorithms/codec.lua',
@@ -1650,7 +1602,7 @@ export const PROOFS = [
     file: 'src/stores/redis/general-path.lua',
     scope: 'say',
     line: "if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then",
-    becomes: ['if false then', "if outcome == 'allowed' and delayUs == 1 and enteredUs == nowUs and not isReservation then"],
+    becomes: ['if false then'],
     proof: 'The client reads an answer in full as it reads the short one.',
   },
   {
@@ -1950,21 +1902,8 @@ export const PROOFS = [
   {
     file: 'src/stores/redis/long-path.lua',
     scope: 'longEach',
-    line: 'if raw then',
-    becomes: ['if false then'],
-    proof: 'What this path does not decide, or reads anew, general-path.lua or another reading decides the same way, but slower.',
-  },
-  {
-    file: 'src/stores/redis/long-path.lua',
-    scope: 'longEach',
     line: 'isUsual = shape[LABEL] == label and at + shape[SIZE] == total + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER',
-    becomes: [
-      'isUsual = shape[LABEL] == label and at - shape[SIZE] == total + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER',
-      'isUsual = shape[LABEL] == label and at + shape[SIZE] == total - 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER',
-      'isUsual = shape[LABEL] == label and at + shape[SIZE] == total + 2 and shape[WORDS] <= words and idleAtUs < NO_NUMBER',
-      'isUsual = shape[LABEL] == label and at + shape[SIZE] == total + 0 and shape[WORDS] <= words and idleAtUs < NO_NUMBER',
-      'isUsual = shape[LABEL] == label and at + shape[SIZE] == total + 1 and shape[WORDS] < words and idleAtUs < NO_NUMBER',
-    ],
+    becomes: ['isUsual = shape[LABEL] == label and at + shape[SIZE] == total + 1 and shape[WORDS] < words and idleAtUs < NO_NUMBER'],
     proof: 'What this path does not decide, or reads anew, general-path.lua or another reading decides the same way, but slower.',
   },
   {
@@ -2131,13 +2070,6 @@ export const PROOFS = [
     line: 'local NEAR, MOST_OF_PIECE = 8, 2000',
     becomes: ['local NEAR, MOST_OF_PIECE = 9, 2000', 'local NEAR, MOST_OF_PIECE = 8, 2001'],
     proof: 'How the words that changed are put together changes no byte.',
-  },
-  {
-    file: 'src/stores/redis/pages.lua',
-    scope: '',
-    line: 'local LEAST_IN_PLACE_US = 1000000',
-    becomes: ['local LEAST_IN_PLACE_US = 1000001'],
-    proof: 'It only has to be far above the time that a script takes.',
   },
   {
     file: 'src/stores/redis/pages.lua',
@@ -2377,7 +2309,7 @@ export const PROOFS = [
     file: 'src/stores/redis/pages.lua',
     scope: 'readWord',
     line: 'if not (k >= 1 and k <= words and k % 1 == 0) then',
-    becomes: ['if not (k >= 0 and k <= words and k % 1 == 0) then', 'if not (k >= 1 and k <= words or k % 1 == 0) then'],
+    becomes: ['if not (k >= 0 and k <= words and k % 1 == 0) then'],
     proof: 'What decides asks for whole places from 1 on, and writes only where there is room, which `grown` has bounded.',
   },
   {
@@ -2589,6 +2521,25 @@ export const PROOFS = [
       "cell.left = { numbers = '', words = { [0] = ofUs, length = 0 } }",
     ],
     proof: 'The time is written below, and nothing but that word is asked for.',
+  },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: 'newRecords',
+    line: 'pieces[#pieces + 1] = string.rep(zeros, from - math.max(kept + 1, next))',
+    becomes: [
+      'pieces[#pieces + 1] = string.rep(zeros, from - math.max(kept - 1, next))',
+      'pieces[#pieces + 1] = string.rep(zeros, from - math.max(kept + 2, next))',
+      'pieces[#pieces + 1] = string.rep(zeros, from - math.max(kept + 0, next))',
+    ],
+    proof:
+      'A log grows by zeros before its new room is used, and a window that gets more slots is written as one piece that begins within it: no piece begins behind the end.',
+  },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: 'newRecords',
+    line: 'pieces[#pieces + 1] = bytes',
+    becomes: ['pieces[#pieces + 0] = bytes'],
+    proof: 'The piece that it takes the place of is empty: no piece begins behind the end, as above.',
   },
 ]
 // biome-ignore-end lint/suspicious/noTemplateCurlyInString: lines of source, as they are
