@@ -2091,7 +2091,7 @@ export const PROOFS = [
       "return place < 2147483648 and string.format('%d', place - 1) or place - 2",
       "return place < 2147483648 and string.format('%d', place - 1) or place - 0",
     ],
-    proof: 'No string of Redis has so many bytes, and Redis writes a number of Lua down as the same text.',
+    proof: 'No key of ours has so many bytes, and Redis writes a number of Lua down as the same text.',
   },
   {
     file: 'src/stores/redis/pages.lua',
