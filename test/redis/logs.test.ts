@@ -64,3 +64,24 @@ test('where every decision of a turn fails, each is told of its own key', async 
     expect.stringContaining(`{b}`),
   ])
 })
+
+/** By server time: entries of their own. */
+function twoWindows() {
+  const plans = { long: slidingLog({ limit: 8, window: '60s' }) }
+  return createLimiter(slidingLog({ limit: 5, window: '10s' }), { name: 'api', store: redisStore(redis, { prefix: randomUUID() }), plans })
+}
+
+test.each([
+  ['consume under another window', (limiter: ReturnType<typeof twoWindows>) => limiter.consume('key', 1, { plan: 'long' })],
+  ['charge under another window', (limiter: ReturnType<typeof twoWindows>) => limiter.charge('key', 1, { plan: 'long' })],
+] as const)('an entry that was given back makes no later one go missing: %s', async (_, use) => {
+  const limiter = twoWindows()
+  const first = await limiter.consume('key')
+  await limiter.consume('key')
+  await limiter.refund('key', 1, { atMs: first.atMs })
+  for (let used = 2; used <= 8; used++) {
+    await use(limiter)
+    expect((await limiter.peek('key', 0, { plan: 'long' })).remaining).toBe(8 - used)
+  }
+  limiter.close()
+})

@@ -81,8 +81,9 @@ local function decideRun(run)
     if cell.own == cell.numbers then
       cell.own = cell.rule
     end
-    -- A large state may be written under numbers that have more words.
-    local length = cell.s.length
+    -- A large state may be written under numbers that have more words. Of a small one no more are
+    -- there than it needs: what stood behind them would be cleared when it is written.
+    local length = cell.s.words and cell.s.length
     if length and length <= cell.rule.words then
       cell.s.length = cell.rule.words + 1
     end
