@@ -72,10 +72,12 @@ export class Alarms {
   #arm(): void {
     const next = this.#heap[0]
     if (next === undefined || this.#timerUs <= next.atUs) return
-    this.#disarm()
-    this.#timerUs = next.atUs
     const leftUs = Math.max(0, next.atUs - this.#clock.nowUs())
-    this.#stopTimer = this.#clock.setTimer(() => this.#fired(), leftUs, this.#keepAlive)
+    // A clock of a caller's may throw: then the timer that was set before stays.
+    const stopTimer = this.#clock.setTimer(() => this.#fired(), leftUs, this.#keepAlive)
+    this.#disarm()
+    this.#stopTimer = stopTimer
+    this.#timerUs = next.atUs
   }
 
   /** Nothing is left to ring for. */

@@ -90,5 +90,12 @@ function nowByHrtime(read: HrTime): () => number {
   }
 }
 
+/**
+ * The wall clock goes on while a machine is suspended. Any other clock is all there is.
+ */
+export function wallUs(clock: Clock): number {
+  return clock === systemClock ? Date.now() * 1000 : clock.nowUs()
+}
+
 /** Clocks whose readings need no checking, because they are ours. */
 export const trustedClocks: WeakSet<Clock> = new WeakSet([systemClock])

@@ -3,7 +3,7 @@ import type { Outcome, Verdict } from '../algorithms/decide.ts'
 import { chargesOf } from '../stores/settlement.ts'
 import type { Cost, Key } from './input.ts'
 import type { NamedRule } from './options.ts'
-import { enteredUs, isEnteredLater, type Settler, SettlerOf } from './settling.ts'
+import { enteredUs, type Settler, SettlerOf } from './settling.ts'
 
 /** One limit's own figures. */
 export interface DecisionPart {
@@ -124,25 +124,12 @@ class Decided {
 }
 
 /**
- * The decision of a limiter with one limit: `decisionOf` without looking for the one that binds.
+ * What the caller is told. `settler`: without it, the decision is none that can be settled.
+ *
+ * One function, for one limit as for several. At more than 460 bytes of bytecode V8 compiles it by
+ * itself, with all that it calls. A smaller one would go into the verbs, where the constructor has
+ * no room left, and `new` would be a call.
  */
-function decisionOfOne(asked: NamedRule, verdict: Verdict, settler: Settler | undefined, key: Key<string>, cost: Cost<string>): Decided {
-  const { name, rule } = asked
-  const part = partOf(rule.capacity, verdict)
-  // A limit without a name is called `default`: a name known beforehand, because adding a property
-  // by another takes ten times as long.
-  const parts = name === 'default' ? { default: part } : namedPart(name, part)
-  return new Decided(part, enteredUs(asked, verdict) / 1000, name, parts, verdict.degraded === true, settler, key, cost)
-}
-
-/**
- * By itself, so that the other way stays small enough for the compiler to fit it into its callers.
- */
-function namedPart(name: string, part: DecisionPart): Record<string, DecisionPart> {
-  return { [name]: part }
-}
-
-/** `settler`: without it, the decision is none that can be settled. */
 export function decisionOf<Name extends string>(
   asked: readonly NamedRule<Name>[],
   verdicts: readonly Verdict[],
@@ -150,45 +137,48 @@ export function decisionOf<Name extends string>(
   key: Key<string> = '',
   cost: Cost<string> = 0,
 ): Decision<Name> {
-  const exactly = settler !== undefined && isEnteredLater(asked, verdicts) ? new SettlerOf(settler, chargesOf(asked, verdicts)) : settler
-  // Copied, because the caller may change an object that it passed.
-  const ofKey = typeof key === 'object' ? { ...key } : key
-  const ofCost = typeof cost === 'object' ? { ...cost } : cost
-  const decided =
-    asked.length === 1
-      ? decisionOfOne(asked[0] as NamedRule, verdicts[0] as Verdict, exactly, ofKey, ofCost)
-      : decisionOfAll(asked, verdicts, exactly, ofKey, ofCost)
-  return decided as unknown as Decision<Name>
-}
-
-function decisionOfAll(
-  asked: readonly NamedRule[],
-  verdicts: readonly Verdict[],
-  settler: Settler | undefined,
-  key: Key<string>,
-  cost: Cost<string>,
-): Decided {
-  const degraded = verdicts[0]?.degraded === true
-  const outcome = outcomeOf(verdicts)
-  const binding = bindingOf(verdicts, outcome)
-  const { name, rule } = asked[binding] as NamedRule
-  const { remaining, retryUs } = verdicts[binding] as Verdict
-  let resetUs = 0
-  let delayUs = 0
-  let latestUs = 0
-  const parts: Record<string, DecisionPart> = {}
-  for (let k = 0; k < verdicts.length; k++) {
-    const one = asked[k] as NamedRule
+  const first = verdicts[0] as Verdict
+  const { atUs } = first
+  const one = asked[0] as NamedRule
+  const parts = partsWith(one.name, partOf(one.rule.capacity, first))
+  let { outcome, resetUs, delayUs } = first
+  let latestUs = enteredUs(one, first)
+  let isLater = latestUs !== atUs
+  for (let k = 1; k < verdicts.length; k++) {
+    const other = asked[k] as NamedRule
     const verdict = verdicts[k] as Verdict
-    parts[one.name] = partOf(one.rule.capacity, verdict)
+    parts[other.name] = partOf(other.rule.capacity, verdict)
+    if (verdict.outcome !== 'allowed' && outcome !== 'impossible') outcome = verdict.outcome
     resetUs = Math.max(resetUs, verdict.resetUs)
     delayUs = Math.max(delayUs, verdict.delayUs)
     // Where limits were entered at different times, because the clock had stepped back, those that
     // keep a date have the latest.
-    latestUs = Math.max(latestUs, enteredUs(one, verdict))
+    const otherUs = enteredUs(other, verdict)
+    latestUs = Math.max(latestUs, otherUs)
+    if (otherUs !== atUs) isLater = true
   }
+  const binding = bindingOf(verdicts, outcome)
+  const { name, rule } = asked[binding] as NamedRule
+  const { remaining, retryUs } = verdicts[binding] as Verdict
   const figures = partOf(rule.capacity, { outcome, remaining, retryUs, resetUs, delayUs: outcome === 'allowed' ? delayUs : 0 })
-  return new Decided(figures, latestUs / 1000, name, parts, degraded, settler, key, cost)
+  // A decision has one time. Where limits were entered later, or at different times, its settler
+  // has to know theirs.
+  const exactly = isLater && settler !== undefined ? new SettlerOf(settler, chargesOf(asked, verdicts)) : settler
+  const decided = new Decided(figures, latestUs / 1000, name, parts, first.degraded === true, exactly, copied(key), copied(cost))
+  return decided as unknown as Decision<Name>
+}
+
+/**
+ * A limit without a name is called `default`: a name known beforehand, because adding a property by
+ * another takes ten times as long.
+ */
+function partsWith(name: string, part: DecisionPart): Record<string, DecisionPart> {
+  return name === 'default' ? { default: part } : { [name]: part }
+}
+
+/** The caller may change an object that it passed. */
+function copied<T>(given: T): T {
+  return typeof given === 'object' ? { ...given } : given
 }
 
 /**
@@ -217,17 +207,6 @@ function partOf(limit: number, { outcome, remaining, retryUs, resetUs, delayUs }
     resetAfterMs: resetUs / 1000,
     delayMs: delayUs / 1000,
   }
-}
-
-// Plain loops, because this runs once for every decision.
-
-function outcomeOf(verdicts: readonly Verdict[]): Outcome {
-  let worst: Outcome = 'allowed'
-  for (const { outcome } of verdicts) {
-    if (outcome === 'impossible') return 'impossible'
-    if (outcome === 'limited') worst = 'limited'
-  }
-  return worst
 }
 
 /** The limit with the fewest permits left, if all agreed; else the one with the longest wait. */

@@ -27,9 +27,6 @@ export class EntrustedPermits {
   add(permit: HeldDecision): Entrusted & { readonly leaseMs: number } {
     const loans = HeldDecision.loans(permit)
     const plan = HeldDecision.plan(permit)
-    // Places that a fallback lent end with their lease, too: this process does not see that the
-    // holder has died.
-    for (const loan of loans) if (loan.leaseUs > 0 && loan.degraded) this.#leases.add(permit, loan, HeldDecision.sinceUs(permit))
     this.#leases.leave(permit)
     for (const loan of loans) this.#permits.set(loanId(loan), permit)
     return { plan, loans, leaseMs: this.#leaseMs({ plan, loans }) }

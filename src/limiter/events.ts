@@ -28,8 +28,8 @@ export interface DecisionEvent {
 }
 
 /**
- * A call that ended without a decision: the store failed, or a wait was given up before it was
- * decided.
+ * A call that ended without a decision: the store failed, a wait was given up before it was
+ * decided, or the clock threw as it began.
  */
 export interface FailureEvent {
   /** The name of the limiter. */

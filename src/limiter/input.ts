@@ -1,6 +1,5 @@
 /** Arguments of the verbs, checked before anything is touched. */
-import { MAX_USED } from '../algorithms/decide.ts'
-import { invalid, MAX_NOW_US, MAX_PERMITS } from '../algorithms/rate.ts'
+import { invalid, MAX_NOW_US } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { checkKey, isKey } from '../stores/key.ts'
 import type { Abortable } from '../stores/queue/signals.ts'
@@ -24,7 +23,7 @@ export type Cost<Name extends string> = number | Readonly<Record<Name, number>>
 /** The limits that a key or a cost may be given for. */
 type Named<Name extends string> = readonly { readonly name: Name }[]
 
-export function isCost(cost: unknown, most: number = MAX_PERMITS): cost is number {
+export function isCost(cost: unknown, most: number): cost is number {
   return Number.isInteger(cost) && (cost as number) >= 0 && (cost as number) <= most
 }
 
@@ -38,19 +37,11 @@ function keyNamed<Name extends string>(keys: Key<Name>, name: Name): string {
   return key
 }
 
-export function costFor<Name extends string>(costs: Cost<Name>, name: Name): number {
-  return isCost(costs) ? costs : costNamed(costs, name, 'cost', MAX_PERMITS)
-}
-
 /**
- * What was used of a limit, as a caller says it. Unlike a cost that has to fit it may be above any
- * capacity.
+ * The cost for a limit, `most` at most. What was used may be more than a cost that has to fit: more
+ * than any capacity.
  */
-export function usedOf<Name extends string>(used: Cost<Name>, name: Name, what = 'cost'): number {
-  return costNamed(used, name, what, MAX_USED)
-}
-
-function costNamed<Name extends string>(costs: Cost<Name>, name: Name, what: string, most: number): number {
+export function costFor<Name extends string>(costs: Cost<Name>, name: Name, most: number, what = 'cost'): number {
   const cost = typeof costs === 'object' && costs !== null ? costs[name] : costs
   if (isCost(cost, most)) return cost
   throw new SluiceError(

@@ -9,7 +9,7 @@
  * objects that wait.
  */
 import { type Alarm, Alarms } from '../clock/alarms.ts'
-import { type Clock, systemClock } from '../clock/clock.ts'
+import { type Clock, wallUs } from '../clock/clock.ts'
 import { HeldDecision, type Lease, type Loan } from './permit.ts'
 
 /**
@@ -60,7 +60,7 @@ class HeldLease implements Lease {
   }
 }
 
-/** The leases of one plan, limit and key. */
+/** The leases of one plan, limit and key, lent by the store or by what decided in its place. */
 interface Group {
   readonly id: string
   readonly round: Round
@@ -99,21 +99,17 @@ export class Leases {
     this.#alarms = new Alarms(clock, false, true)
   }
 
-  /**
-   * The wall clock goes on while a machine is suspended. A clock of the caller's own is all there
-   * is.
-   */
   wallUs(): number {
-    return this.#clock === systemClock ? Date.now() * 1000 : this.#clock.nowUs()
+    return wallUs(this.#clock)
   }
 
-  /** A loan runs from when it was asked for. */
-  add(permit: HeldDecision, loan: Loan, askedUs: number): void {
+  /** A loan runs from when it was asked for: the machine may have been suspended since. */
+  add(permit: HeldDecision, loan: Loan, askedUs: number, askedWallUs = this.wallUs()): void {
     const plan = HeldDecision.plan(permit)
     const heldUs = surelyUs(loan.leaseUs)
     const id = groupId(plan, loan)
     const group = this.#groups.get(id) ?? this.#newGroup(id)
-    const held = new HeldLease(permit, loan, group, askedUs + heldUs, this.wallUs() + heldUs)
+    const held = new HeldLease(permit, loan, group, askedUs + heldUs, askedWallUs + heldUs)
     loan.lease = held
     group.held.add(held)
     this.#watch(group.round, held.untilUs)
@@ -297,6 +293,6 @@ function surelyUs(leaseUs: number): number {
   return Math.floor(leaseUs * (1 - DRIFT))
 }
 
-function groupId(plan: string | undefined, { limit, key }: Loan): string {
-  return `${plan ?? ''}\n${limit}\n${key}`
+function groupId(plan: string | undefined, { limit, key, degraded }: Loan): string {
+  return `${plan ?? ''}\n${limit}\n${degraded ? 1 : 0}${key}`
 }

@@ -2,7 +2,7 @@
  * The loans of one limiter's permits at its store: made from the verdicts of a take, renewed, and
  * given back.
  */
-import { emptyVerdict, type Verdict } from '../algorithms/decide.ts'
+import type { Verdict } from '../algorithms/decide.ts'
 import { SluiceError } from '../errors.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { Part, type Scope, Step } from '../stores/step.ts'
@@ -56,15 +56,14 @@ export class Loans<Name extends string> implements LeaseHolder {
 
   renew(plan: string | undefined, loan: Loan, tokens: readonly number[], cost: number, onRenewed: OnRenewed): void {
     const part = this.#renewing(plan, loan, tokens, cost)
-    this.#send('renew', plan, part, -1, (verdict) => onRenewed(verdict?.degraded ? undefined : verdict?.given))
+    this.#sendFor(loan, 'renew', plan, part, -1, (verdict) => onRenewed(verdict?.given))
   }
 
-  release(plan: string | undefined, { limit, key, cost, token, degraded }: Loan, onReleased: (isTold: boolean) => void): void {
+  release(plan: string | undefined, loan: Loan, onReleased: (isTold: boolean) => void): void {
+    const { limit, key, cost, token } = loan
     const { rule } = limitOf(this.#plans.still(plan).scope, limit)
     const part = new Part(limit, rule, key, cost)
-    // Permits of a fallback go back to it, as long as it decides.
-    if (degraded && !this.#isDown(part)) onReleased(true)
-    else this.#send('give', plan, part, token, (verdict) => onReleased(verdict !== undefined && (degraded || !verdict.degraded)))
+    this.#sendFor(loan, 'give', plan, part, token, (verdict) => onReleased(verdict !== undefined))
   }
 
   /** The same where the store answers at once. Throws its error. */
@@ -77,19 +76,14 @@ export class Loans<Name extends string> implements LeaseHolder {
     ;(plan.states as OpenStates).apply(step, false)
   }
 
-  /**
-   * The store's own answer: one in its place helps only those who were lent by it, and those it
-   * helps as long as it decides.
-   */
+  /** The answer of those who lent it. */
   async ask(op: 'give' | 'renew', plan: string | undefined, loan: Entrusted['loans'][number]): Promise<Verdict> {
-    const { limit, key, cost, token, degraded } = loan
+    const { limit, key, cost, token } = loan
     const { rule } = limitOf(this.#plans.still(plan).scope, limit)
     const part = op === 'give' ? new Part(limit, rule, key, cost) : this.#renewing(plan, loan, [token], 0)
-    if (degraded && !this.#isDown(part)) return { ...emptyVerdict(), outcome: 'limited' }
     return new Promise((resolve, reject) => {
-      this.#send(op, plan, part, op === 'give' ? token : -1, (verdict, error) => {
+      this.#sendFor(loan, op, plan, part, op === 'give' ? token : -1, (verdict, error) => {
         if (verdict === undefined) reject(error)
-        else if (verdict.degraded && !degraded) reject(new SluiceError('STORE', 'the store did not answer'))
         else resolve({ ...verdict })
       })
     })
@@ -100,9 +94,27 @@ export class Loans<Name extends string> implements LeaseHolder {
     return new Part(limit, rule, key, cost, { numbers: rule.numbers, words: new Float64Array(tokens) })
   }
 
-  /** Whether a fallback decides in place of the store. */
-  #isDown(part: Part): boolean {
-    return (this.#store as GuardedStore).isDownFor(new Step('give', this.#plans.base.scope, [part], -1, -1, undefined))
+  /**
+   * Asks those who lent it: the store, whose fallback knows nothing of it, or the fallback, which
+   * counts what it lent also when the store is back.
+   */
+  #sendFor(
+    { degraded }: Pick<Loan, 'degraded'>,
+    op: 'renew' | 'give',
+    plan: string | undefined,
+    part: Part,
+    ofUs: number,
+    onVerdict: OnVerdict,
+  ): void {
+    if (degraded) {
+      const step = this.#stepOf(op, this.#plans.still(plan), part, ofUs)
+      onVerdict((this.#store as GuardedStore).askFallback(step)[0])
+      return
+    }
+    this.#send(op, plan, part, ofUs, (verdict, error) => {
+      if (verdict?.degraded) onVerdict(undefined, new SluiceError('STORE', 'the store did not answer'))
+      else onVerdict(verdict, error)
+    })
   }
 
   /** The limiter may have been closed since. */

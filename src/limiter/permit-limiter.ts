@@ -4,7 +4,7 @@
  * knows nothing of permits: a limiter without such a limit pays nothing for them.
  */
 import type { Verdict } from '../algorithms/decide.ts'
-import { onlyKnown } from '../algorithms/rate.ts'
+import { MAX_PERMITS, onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Answer as WaitAnswer, Waiter } from '../stores/queue/waiter.ts'
 import type { Part, Scope } from '../stores/step.ts'
@@ -178,12 +178,12 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   protected override acquired(
     call: Waiter<LimitName<L>>,
     decision: DecisionOf<L>,
-    { verdicts, limits, askedUs }: WaitAnswer,
+    { verdicts, limits, askedUs, askedWallUs }: WaitAnswer,
     servedUs: number,
   ): Acquired<LimitName<L>, S> {
     const { verb, key, cost, parts, sinceUs, queue } = call
     const plan = queue.planName as P | undefined
-    const permit = this.#permit(decision, limits, parts, verdicts, key, plan, askedUs, (servedUs - sinceUs) / 1000)
+    const permit = this.#permit(decision, limits, parts, verdicts, key, plan, askedUs, askedWallUs, (servedUs - sinceUs) / 1000)
     return this.#told(permit, verb, key, cost, { plan }, decision, sinceUs, servedUs) as unknown as Acquired<LimitName<L>, S>
   }
 
@@ -196,9 +196,9 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     const sinceUs = this.heardSinceUs()
     this.checkOpen()
     if (plan.states !== undefined) {
-      plan.states.apply(filled(plan, key, cost), true)
+      plan.states.apply(filled(plan, plan.take, key, cost, MAX_PERMITS), true)
       const askedUs = (plan.verdicts[0] as Verdict).atUs
-      return this.#decided(plan, plan.take.parts, plan.verdicts, key, cost, options, sinceUs, askedUs, waitedMs)
+      return this.#decided(plan, plan.take.parts, plan.verdicts, key, cost, options, sinceUs, askedUs, undefined, waitedMs)
     }
     return this.#consumeLater(plan, key, cost, options, sinceUs, waitedMs)
   }
@@ -212,9 +212,10 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     waitedMs: number,
   ): Promise<HeldDecision> {
     const askedUs = this.ownClock.nowUs()
+    const askedWallUs = this.#leases.wallUs()
     const parts = partsOf(plan, key, cost)
     return this.applyTo(plan, { op: 'take', parts, aheadUs: -1, ofUs: -1 }, (verdicts) =>
-      this.#decided(plan, parts, verdicts, key, cost, options, sinceUs, askedUs, waitedMs),
+      this.#decided(plan, parts, verdicts, key, cost, options, sinceUs, askedUs, askedWallUs, waitedMs),
     ) as Promise<HeldDecision>
   }
 
@@ -227,11 +228,12 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     options: VerbOptions<P> | undefined,
     sinceUs: number,
     askedUs: number,
+    askedWallUs: number | undefined,
     waitedMs: number,
   ): HeldDecision {
     const { limits } = plan.scope
     const decision = decisionOf(limits, verdicts, plan.settler, key, cost)
-    const permit = this.#permit(decision, limits, parts, verdicts, key, options?.plan, askedUs, waitedMs)
+    const permit = this.#permit(decision, limits, parts, verdicts, key, options?.plan, askedUs, askedWallUs, waitedMs)
     return sinceUs < 0 ? permit : this.#told(permit, 'consume', key, cost, options, decision, sinceUs)
   }
 
@@ -273,20 +275,26 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     key: KeyOf<L>,
     plan: P | undefined,
     askedUs: number,
+    askedWallUs: number | undefined,
     waitedMs: number,
   ): HeldDecision {
     this.#next.uses(key)
     const loans = decision.allowed ? loansOf(limits, parts, verdicts) : NO_LOANS
     const permit = new HeldDecision(this.#lender, decision, loans, key, plan, askedUs, waitedMs)
-    if (loans.length > 0) this.#lend(permit, loans, askedUs)
+    if (loans.length > 0) this.#lend(permit, loans, askedUs, askedWallUs)
     return permit
   }
 
-  #lend(permit: HeldDecision, loans: readonly Loan[], askedUs: number): void {
+  #lend(permit: HeldDecision, loans: readonly Loan[], askedUs: number, askedWallUs: number | undefined): void {
     const { key, cost } = loans[0] as Loan
     this.#inflight.add(key, cost)
-    // Permits of a fallback are not known to the store, and not renewed there.
-    for (const loan of loans) if (loan.leaseUs > 0 && !loan.degraded) this.#leases.add(permit, loan, askedUs)
+    try {
+      for (const loan of loans) if (loan.leaseUs > 0) this.#leases.add(permit, loan, askedUs, askedWallUs)
+    } catch (error) {
+      // A caller's clock threw, and the caller does not get the permit.
+      void permit.release({ outcome: 'ignored' })
+      throw error
+    }
   }
 
   #release(permit: HeldDecision | undefined, outcome: ReleaseOutcome): unknown {

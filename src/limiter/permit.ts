@@ -31,7 +31,7 @@ export interface Loan {
   readonly degraded: boolean
   /** How long it runs; 0 where it never runs out. */
   readonly leaseUs: number
-  /** Undefined where it never runs out, or is none that the store knows of. */
+  /** Undefined where it never runs out. */
   lease: Lease | undefined
 }
 

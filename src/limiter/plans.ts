@@ -3,12 +3,12 @@
  * the same limits by other numbers.
  */
 import type { Verdict } from '../algorithms/decide.ts'
-import { invalid } from '../algorithms/rate.ts'
+import { invalid, MAX_PERMITS } from '../algorithms/rate.ts'
 import { hasLengthOfKey, isKey } from '../stores/key.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { Part, Step } from '../stores/step.ts'
 import type { OpenStates, SyncStore } from '../stores/store.ts'
-import { type Cost, checkNames, costFor, isCost, type Key, keyFor, usedOf } from './input.ts'
+import { type Cost, checkNames, costFor, isCost, type Key, keyFor } from './input.ts'
 import { compiled, inPlaceOf, isRecord, type Limits, type NamedRule, type NamedScope } from './options.ts'
 import type { Settler } from './settling.ts'
 
@@ -167,37 +167,27 @@ export class Plans<Name extends string> {
   }
 }
 
-/** The parts of a step, one for each limit. */
-export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Name>, cost: Cost<Name>, costOf = costFor<Name>): Part[] {
+/** The parts of a step, one for each limit. A cost may be `most` at most. */
+export function partsOf<Name extends string>({ scope }: Plan<Name>, key: Key<Name>, cost: Cost<Name>, most = MAX_PERMITS): Part[] {
   const { limits } = scope
   checkNames(key, cost, limits)
-  return limits.map(({ name, rule }) => new Part(name, rule, keyFor(key, name), costOf(cost, name)))
+  return limits.map(({ name, rule }) => new Part(name, rule, keyFor(key, name), costFor(cost, name, most)))
 }
 
-/** The same in the plan's own step. Wrong input ends here and reaches no store. */
-export function filled<Name extends string>(plan: Plan<Name>, key: Key<Name>, cost: Cost<Name>): Step {
-  const { take, only } = plan
-  if (only === undefined || !isCost(cost) || !plan.isKey(key)) return filledByName(take, key, cost, costFor)
+/** The same in one of the plan's own steps. Wrong input ends here and reaches no store. */
+export function filled<Name extends string>(plan: Plan<Name>, step: Step, key: Key<Name>, cost: Cost<Name>, most: number): Step {
+  const { only } = plan
+  if (only === undefined || !isCost(cost, most) || !plan.isKey(key)) return filledByName(step, key, cost, most)
   only.key = key
   only.cost = cost
-  return take
+  return step
 }
 
-/** The same to charge what was used, which may be above any capacity. */
-export function filledWithUsed<Name extends string>({ charge }: Plan<Name>, key: Key<Name>, used: Cost<Name>): Step {
-  return filledByName(charge, key, used, usedOf)
-}
-
-function filledByName<Name extends string>(
-  step: Step,
-  key: Key<Name>,
-  cost: Cost<Name>,
-  costOf: (costs: Cost<Name>, name: Name) => number,
-): Step {
+function filledByName<Name extends string>(step: Step, key: Key<Name>, cost: Cost<Name>, most: number): Step {
   checkNames(key, cost, step.scope.limits as NamedRule<Name>[])
   for (const part of step.parts) {
     part.key = keyFor(key, part.limit as Name)
-    part.cost = costOf(cost, part.limit as Name)
+    part.cost = costFor(cost, part.limit as Name, most)
   }
   return step
 }

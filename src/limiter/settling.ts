@@ -1,8 +1,8 @@
 /** The real cost of a call: known when it is over, written down then. */
-import type { Verdict } from '../algorithms/decide.ts'
+import { MAX_USED, type Verdict } from '../algorithms/decide.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Charge } from '../stores/settlement.ts'
-import { type Cost, checkNames, instantUs, type Key, spanUs, usedOf } from './input.ts'
+import { type Cost, checkNames, costFor, instantUs, type Key, spanUs } from './input.ts'
 import type { NamedRule } from './options.ts'
 
 /** The charge of a decision, by its figures. A decision that came through JSON is one, too. */
@@ -65,18 +65,6 @@ export function chargesIn<Name extends string>(limits: readonly NamedRule<Name>[
   })
 }
 
-/**
- * When limits were entered later than they were asked, or at different times: a decision does not
- * say that.
- */
-export function isEnteredLater(asked: readonly NamedRule[], verdicts: readonly Verdict[]): boolean {
-  const { atUs } = verdicts[0] as Verdict
-  for (let k = 0; k < verdicts.length; k++) {
-    if (enteredUs(asked[k] as NamedRule, verdicts[k] as Verdict) !== atUs) return true
-  }
-  return false
-}
-
 /** When a limit was charged. Of what is released `enteredUs` is the token, which may be later. */
 export function enteredUs({ rule }: NamedRule, verdict: Verdict): number {
   return rule.algorithm.untilReleased ? verdict.atUs : verdict.enteredUs
@@ -91,7 +79,7 @@ export function checkDecided(of: TakenDecision | undefined): asserts of is Taken
 export function differencesOf<Name extends string>(limits: readonly NamedRule<Name>[], cost: Cost<Name>, actual: Cost<Name>): number[] {
   checkNames('', actual, limits)
   return limits.map(({ name, rule }) => {
-    const difference = usedOf(actual, name, 'actual') - usedOf(cost, name)
+    const difference = costFor(actual, name, MAX_USED, 'actual') - costFor(cost, name, MAX_USED)
     // Permits that are released later are not settled.
     return rule.algorithm.untilReleased ? 0 : difference
   })

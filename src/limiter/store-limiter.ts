@@ -1,10 +1,11 @@
 /** A limiter turns a verb into one step for the store, and the store's verdicts into a decision. */
-import type { Verdict } from '../algorithms/decide.ts'
+import { MAX_USED, type Verdict } from '../algorithms/decide.ts'
+import { MAX_PERMITS } from '../algorithms/rate.ts'
 import { renumbered } from '../stores/step.ts'
 import { allAllowed, type OpenStates, type Store } from '../stores/store.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import type { DecisionEvent } from './events.ts'
-import { type Cost, costFor, instantUs, type Key, REFUND_OPTIONS, RESERVE_OPTIONS, spanUs, TIMED_OPTIONS, usedOf } from './input.ts'
+import { type Cost, instantUs, type Key, REFUND_OPTIONS, RESERVE_OPTIONS, spanUs, TIMED_OPTIONS } from './input.ts'
 import type {
   Answer,
   AtOnceOptions,
@@ -17,7 +18,7 @@ import type {
   WaitOptions,
 } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimitName, Limits } from './options.ts'
-import { filled, filledWithUsed, type Plan, partsOf } from './plans.ts'
+import { filled, type Plan, partsOf } from './plans.ts'
 import { Reserved } from './reserved.ts'
 import { type Taken, WaitingLimiter } from './waiting.ts'
 
@@ -33,7 +34,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
     const { base } = this.plans
     if (options !== undefined || base.states === undefined || this.isClosed || this.listeners.any)
       return this.#tryAcquireWith(key, cost, options)
-    return base.states.apply(filled(base, key, cost), false) as Answer<S, boolean>
+    return base.states.apply(filled(base, base.take, key, cost, MAX_PERMITS), false) as Answer<S, boolean>
   }
 
   /** With options, on a store that answers later, for listeners, or after `close`. */
@@ -48,15 +49,17 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
       if (this.listeners.any) return this.#decidedLater('tryAcquire', plan, key, cost, options, ({ allowed }) => allowed)
       return this.apply('take', plan, partsOf(plan, key, cost), allAllowed)
     }
-    if (this.listeners.any) return this.#takenNow('tryAcquire', plan, plan.states, key, cost, options).allowed as Answer<S, boolean>
+    if (this.listeners.any) return this.#decidedNow('tryAcquire', plan, plan.states, key, cost, options).allowed as Answer<S, boolean>
     this.checkOpen()
-    return plan.states.apply(filled(plan, key, cost), false) as Answer<S, boolean>
+    return plan.states.apply(filled(plan, plan.take, key, cost, MAX_PERMITS), false) as Answer<S, boolean>
   }
 
   consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Taken<L, S>> {
-    const plan = options === undefined ? this.plans.base : this.planOf(options)
-    if (plan.states === undefined) return this.#decidedLater('consume', plan, key, cost, options, (decision) => decision as Taken<L, S>)
-    return this.#takenNow('consume', plan, plan.states, key, cost, options) as Answer<S, Taken<L, S>>
+    const { base } = this.plans
+    if (options !== undefined || base.states === undefined || this.isClosed || this.listeners.any)
+      return this.#decidedWith('consume', key, cost, options) as Answer<S, Taken<L, S>>
+    base.states.apply(filled(base, base.take, key, cost, MAX_PERMITS), true)
+    return decisionOf(base.scope.limits, base.verdicts, base.settler, key, cost) as Answer<S, Taken<L, S>>
   }
 
   peek(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, DecisionOf<L>> {
@@ -81,14 +84,11 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
   }
 
   charge(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, DecisionOf<L>> {
-    const plan = this.planOf(options)
-    if (plan.states === undefined) return this.#decidedLater('charge', plan, key, cost, options, (decision) => decision as DecisionOf<L>)
-    const sinceUs = this.heardSinceUs()
-    this.checkOpen()
-    plan.states.apply(filledWithUsed(plan, key, cost), true)
-    const decision = decisionOf(plan.scope.limits, plan.verdicts)
-    if (sinceUs >= 0) this.tell('charge', key, cost, options, decision, sinceUs)
-    return decision as Answer<S, DecisionOf<L>>
+    const { base } = this.plans
+    if (options !== undefined || base.states === undefined || this.isClosed || this.listeners.any)
+      return this.#decidedWith('charge', key, cost, options) as Answer<S, DecisionOf<L>>
+    base.states.apply(filled(base, base.charge, key, cost, MAX_USED), true)
+    return decisionOf(base.scope.limits, base.verdicts) as Answer<S, DecisionOf<L>>
   }
 
   refund(key: KeyOf<L>, cost: CostOf<L> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
@@ -106,10 +106,22 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
   }
 
   /**
-   * Takes, and tells the listeners. By itself, because a function with a closure in it makes room
-   * for what that refers to at each call.
+   * `consume` and `charge` with options, on a store that answers later, for listeners, or after
+   * `close`.
    */
-  #takenNow(
+  #decidedWith(
+    verb: 'consume' | 'charge',
+    key: Key<LimitName<L>>,
+    cost: Cost<LimitName<L>>,
+    options: VerbOptions<P> | undefined,
+  ): Answer<S, Decision<LimitName<L>>> {
+    const plan = this.planOf(options)
+    if (plan.states === undefined) return this.#decidedLater(verb, plan, key, cost, options, (decision) => decision)
+    return this.#decidedNow(verb, plan, plan.states, key, cost, options) as Answer<S, Decision<LimitName<L>>>
+  }
+
+  /** Takes or charges, and tells the listeners. */
+  #decidedNow(
     verb: DecisionEvent['verb'],
     plan: Plan<LimitName<L>>,
     states: OpenStates,
@@ -118,14 +130,15 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
     options: VerbOptions<P> | undefined,
   ): Decision<LimitName<L>> {
     const sinceUs = this.heardSinceUs()
+    const isCharge = verb === 'charge'
     this.checkOpen()
-    states.apply(filled(plan, key, cost), true)
-    const decision = decisionOf(plan.scope.limits, plan.verdicts, plan.settler, key, cost)
+    states.apply(isCharge ? filled(plan, plan.charge, key, cost, MAX_USED) : filled(plan, plan.take, key, cost, MAX_PERMITS), true)
+    const decision = decisionOf(plan.scope.limits, plan.verdicts, isCharge ? undefined : plan.settler, key, cost)
     if (sinceUs >= 0) this.tell(verb, key, cost, options, decision, sinceUs)
     return decision
   }
 
-  /** The same on a store that answers later, also to charge. */
+  /** The same on a store that answers later. */
   #decidedLater<T>(
     verb: DecisionEvent['verb'],
     plan: Plan<LimitName<L>>,
@@ -135,9 +148,9 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
     answer: (decision: Decision<LimitName<L>>) => T,
   ): Answer<S, T> {
     const sinceUs = this.heardSinceUs()
-    const [op, costOf, settler] = verb === 'charge' ? (['charge', usedOf, undefined] as const) : (['take', costFor, plan.settler] as const)
-    return this.apply(op, plan, partsOf(plan, key, cost, costOf), (verdicts) => {
-      const decision = decisionOf(plan.scope.limits, verdicts, settler, key, cost)
+    const isCharge = verb === 'charge'
+    return this.apply(isCharge ? verb : 'take', plan, partsOf(plan, key, cost, isCharge ? MAX_USED : MAX_PERMITS), (verdicts) => {
+      const decision = decisionOf(plan.scope.limits, verdicts, isCharge ? undefined : plan.settler, key, cost)
       this.tell(verb, key, cost, options, decision, sinceUs)
       return answer(decision)
     })

@@ -59,10 +59,11 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
 
   /**
    * Whether a call that is allowed now need not stand in a queue: nobody waits, nothing is spaced
-   * out, nobody is to be told of a wait.
+   * out, nobody is to be told of a wait, or of its failure.
    */
   protected goesAtOnce(): boolean {
-    return this.guarded.mode === 'sync' && this.queues.isEmpty && !this.listeners.any && !this.plans.base.spaced
+    const { guarded, queues, listeners, plans } = this
+    return guarded.mode === 'sync' && queues.isEmpty && !listeners.any && !listeners.hearFailures && !plans.base.spaced
   }
 
   wrap<Fn extends AnyFunction>(
@@ -118,9 +119,18 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
     checkSignal(signal)
     this.checkOpen()
     const signals = signal === undefined && ended === undefined ? NO_SIGNALS : [signal, ended].filter((each) => each !== undefined)
-    const call = new Waiter(verb, key, cost, parts, this.ownClock.nowUs(), withinUs, signals, fn)
+    const call = new Waiter(verb, key, cost, parts, this.#beginsUs(), withinUs, signals, fn)
     this.waits(key)
     return this.queues.wait(call, planName, plan).then(this.#ended)
+  }
+
+  /** Of a clock that throws, listeners are told too. */
+  #beginsUs(): number {
+    try {
+      return this.ownClock.nowUs()
+    } catch (error) {
+      return this.failed(error)
+    }
   }
 
   /**

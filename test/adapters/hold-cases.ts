@@ -71,7 +71,7 @@ export const HOLD_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'gives the place back when the client leaves a stream',
+    name: 'gives the place back when the client leaves a stream (express-queue: it is held for ever)',
     setup: 'hold-briefly',
     async run(served) {
       const leaving = begun(served, { 'x-stream': 'yes' })

@@ -72,7 +72,7 @@ describe.each([
   ['without a lease', WITHOUT_LEASE],
   ['with a lease of an hour, beside a rate', BESIDE_A_RATE],
 ])('%s', (_, limits) => {
-  test('the permits of terminated threads are free when they have ended, exactly those, and permits of others stay held', async () => {
+  test('Semian: a killed thread never gives back; the permits of terminated threads are free when they have ended, exactly those, and permits of others stay held', async () => {
     const random = new Random(7)
     const { store, counter, start } = setUp(limits)
     const { limiter, used } = limiterOn(store, limits)

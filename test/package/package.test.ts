@@ -272,8 +272,10 @@ describe('the size of what is imported, minified and gzipped,', () => {
   // charges land beyond the limit. Then by 1,000: who waits for a release has a place in line
   // (decide, queue). Then by 100: memory reads the characters of a key only where it is new.
   // Permits and leases travel with `concurrency`; raised by 700: leases are renewed in rounds.
+  // Then by 200: what a failure policy lends is renewed, and leases count by the wall clock, too,
+  // from before they were asked for.
   const MOST_BYTES = 20_550
-  const MOST_WITH_PERMITS = 25_000
+  const MOST_WITH_PERMITS = 25_200
 
   function aloneWith(factory: string): Promise<Bundle> {
     return bundled(project, `export { createLimiter, ${factory} } from 'sluice'`)

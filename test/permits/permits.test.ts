@@ -423,6 +423,64 @@ describe('run and wrap', () => {
     expect(limiter.inflight()).toBe(0)
   })
 
+  test('release what throws at once before they return, and hand the place on, whoever throws', async () => {
+    const limiter = createLimiter(places(1))
+    const thrown = () => {
+      throw new Error('at once')
+    }
+    const failed = limiter.run('key', thrown)
+    expect(limiter.inflight('key')).toBe(0)
+    await expect(failed).rejects.toThrow('at once')
+    const later = () => Promise.reject(new Error('later'))
+    const jobs = [later, thrown, later, thrown].map((job) => limiter.run('key', job))
+    const ended = await Promise.allSettled(jobs)
+    expect(ended.map((end) => `${(end as PromiseRejectedResult).reason}`)).toEqual([
+      'Error: later',
+      'Error: at once',
+      'Error: later',
+      'Error: at once',
+    ])
+    expect([limiter.inflight(), limiter.waiting()]).toEqual([0, 0])
+  })
+
+  test('take a result, a promise and a thenable alike, at once and after a wait', async () => {
+    const limiter = createLimiter(places(1))
+    // biome-ignore lint/suspicious/noThenProperty: a thenable is what is tested
+    const thenable = { then: (onDone: (value: string) => void) => onDone('thenable') }
+    const jobs = [() => 'value', async () => 'promise', () => thenable]
+    for (const job of jobs) expect(typeof (await limiter.run<unknown>('key', job))).toBe('string')
+    expect(await Promise.all([...jobs, ...jobs].map((job) => limiter.run<unknown>('key', job)))).toEqual([
+      'value',
+      'promise',
+      'thenable',
+      'value',
+      'promise',
+      'thenable',
+    ])
+    expect(limiter.inflight()).toBe(0)
+  })
+
+  test('at a store that answers later end when the release was answered, however the work went', async () => {
+    const memory = memoryStore()
+    const log: string[] = []
+    const apply = async (steps: readonly Step[]) => {
+      for (const step of steps) memory.open(step.scope, () => START_MS * 1000).apply(step, true)
+      await turn()
+      if (steps.some(({ op }) => op === 'give')) log.push('released')
+    }
+    const limiter = createLimiter(places(1, '30s'), { name: 'jobs', store: asyncStore({ shared: true, apply }) })
+    const jobs = [
+      () => 'done',
+      () => Promise.reject(new Error('later')),
+      () => {
+        throw new Error('at once')
+      },
+    ]
+    for (const job of jobs) log.push(await limiter.run<unknown>('key', job).then(String, String))
+    expect(log).toEqual(['released', 'done', 'released', 'Error: later', 'released', 'Error: at once'])
+    limiter.close()
+  })
+
   test('never let more run than there are places, with weights, many keys and failures', async () => {
     const limiter = createLimiter(places(3))
     const running = new Map<string, number>()
@@ -642,4 +700,22 @@ test('a release that fails at a store that answers at once is sent again, and wh
   expect(limiter.consume('key').allowed).toBe(false)
   clock.advanceMs(1_000)
   expect(limiter.consume('key').allowed).toBe(true)
+})
+
+test('a release that fails where nobody sends it again is the error of what ran, however that went', async () => {
+  const store = failingStore()
+  const limiter = createLimiter(places(4), { name: 'api', store })
+  const done = async () => {
+    store.isDown = true
+  }
+  const thrown = () => {
+    store.isDown = true
+    throw new Error('at once')
+  }
+  const jobs = [done, async () => thrown(), thrown]
+  for (const job of jobs) {
+    await expect(limiter.run('key', job)).rejects.toThrow('the file is locked')
+    store.isDown = false
+  }
+  expect(limiter.inflight()).toBe(0)
 })

@@ -22,6 +22,7 @@ import {
   type Listener,
   type LoadSignal,
   limitsNow,
+  MAX_PERMITS,
   RULE,
   type Scope,
   SluiceError,
@@ -175,7 +176,7 @@ export class RunningLimiter {
     checkNames(key, cost, this.#names)
     for (const { name } of this.#names) {
       keyFor(key, name)
-      costFor(cost, name)
+      costFor(cost, name, MAX_PERMITS)
     }
     if (plan !== undefined && !Object.hasOwn(this.#config.plans, plan)) {
       const plans = Object.keys(this.#config.plans).join(', ') || 'none'
@@ -196,7 +197,7 @@ export class RunningLimiter {
     for (const { limit, key, cost } of loans) {
       if (!this.#isHeld(limit)) throw new SluiceError('CONFIG', `limiter '${this.#config.name}' has no limit ${shown(limit)} that is held`)
       keyFor(key, limit)
-      costFor(cost, limit)
+      costFor(cost, limit, MAX_PERMITS)
     }
   }
 

@@ -7,6 +7,7 @@
  * a leaving waiter held for the next one.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
+import { wallUs } from '../../clock/clock.ts'
 import type { GuardedStore } from '../remote/guarded-store.ts'
 import { renumbered, type Step } from '../step.ts'
 import { allAllowed, type Part } from '../store.ts'
@@ -130,13 +131,23 @@ export class LateQueue extends Queue {
   }
 
   protected override send(question: Question): void {
-    const { op, waiter } = question
     const { store } = this.room
-    waiter.questions += 1
+    question.waiter.questions += 1
     if (store === undefined) {
       super.send(question)
       return
     }
+    try {
+      this.#ask(store, question)
+    } catch (error) {
+      // A caller's clock threw: nothing was sent, and no answer will come.
+      this.failed(question, error)
+    }
+  }
+
+  #ask(store: GuardedStore, question: Question): void {
+    const { op, waiter } = question
+    question.askedWallUs = wallUs(this.room.clock)
     // A question for nothing, or for too much, takes nothing: no waiter has to wait for its answer.
     const takes = op === 'take' && waiter.canBeBehindOthers ? 1 : 0
     this.sendLater(
@@ -146,6 +157,11 @@ export class LateQueue extends Queue {
       (verdicts) => this.answered(question, verdicts),
       (error) => this.failed(question, error),
     )
+  }
+
+  protected override stepFor(question: Question): Step {
+    question.askedUs = this.nowUs()
+    return super.stepFor(question)
   }
 
   protected override answered(question: Question, verdicts: readonly Verdict[]): void {
@@ -169,8 +185,8 @@ export class LateQueue extends Queue {
       super.taken(question, verdicts)
       return
     }
-    const { parts, askedUs } = question
-    const answer = this.answerOf(verdicts, askedUs)
+    const { parts, askedUs, askedWallUs } = question
+    const answer = { ...this.answerOf(verdicts, askedUs), askedWallUs }
     const { answeredUs: nowUs, bookedForUs } = answer
     const waiter = this.#recipient(question, answer)
     if (waiter !== undefined) waiter.answer = answer
@@ -183,6 +199,10 @@ export class LateQueue extends Queue {
     if (waiter !== undefined && mustWait) this.booked(waiter, this.#mayGoLast(waiter) ? undefined : behind)
     else if (waiter !== undefined) this.takeOut(waiter).serve(0, nowUs)
     else if (isStore) this.handOn(parts, answer)
+  }
+
+  protected override answerOf(verdicts: readonly Verdict[], askedUs?: number): Answer {
+    return super.answerOf(verdicts, askedUs, this.nowUs())
   }
 
   /** A fallback books nothing ahead. */
@@ -240,7 +260,6 @@ export class LateQueue extends Queue {
     onAnswer: (verdicts: readonly Verdict[]) => void,
     onFailure: (error: unknown) => void,
   ): void {
-    this.#onTheirWay += takes
     const later = (act: () => void) => {
       this.#onTheirWay -= takes
       act()
@@ -248,12 +267,13 @@ export class LateQueue extends Queue {
       this.goOn()
       this.endIfIdle()
     }
-    store
-      .ask(step, (verdicts) => verdicts)
-      .then(
-        (verdicts) => later(() => onAnswer(verdicts)),
-        (error) => later(() => onFailure(error)),
-      )
+    const answer = store.ask(step, (verdicts) => verdicts)
+    // Only of what was asked an answer comes: a caller's clock may have thrown.
+    this.#onTheirWay += takes
+    answer.then(
+      (verdicts) => later(() => onAnswer(verdicts)),
+      (error) => later(() => onFailure(error)),
+    )
   }
 
   /** Whether something is to be given back as soon as all answers are there. */

@@ -71,7 +71,7 @@ export class Line {
   }
 
   remove(waiter: Waiter): void {
-    this.#count(waiter, -1)
+    addCosts(this.#permits, waiter, -1)
     const { before, behind } = waiter
     if (before === undefined) this.first = behind
     else before.behind = behind
@@ -102,7 +102,7 @@ export class Line {
   /** Puts a waiter before another, or at the end. */
   insert(waiter: Waiter, behind?: Waiter): void {
     waiter.line = this
-    this.#count(waiter, 1)
+    addCosts(this.#permits, waiter)
     const before = this.#before(behind)
     waiter.before = before
     waiter.behind = behind
@@ -114,15 +114,9 @@ export class Line {
     else behind.before = waiter
     this.length += 1
   }
-
-  #count({ parts }: Waiter, sign: 1 | -1): void {
-    parts.forEach(({ cost }, k) => {
-      this.#permits[k] = (this.#permits[k] ?? 0) + sign * cost
-    })
-  }
 }
 
-/** Adds what a waiter asks for, of each limit. */
-export function addCosts(permits: number[], { parts }: Waiter): void {
-  for (const [k, { cost }] of parts.entries()) permits[k] = (permits[k] as number) + cost
+/** Adds what a waiter asks for, of each limit, or takes it off again. */
+export function addCosts(permits: number[], { parts }: Waiter, sign = 1): void {
+  for (let k = 0; k < parts.length; k++) permits[k] = (permits[k] ?? 0) + sign * (parts[k] as Part).cost
 }

@@ -101,6 +101,18 @@ export class Queue {
     this.#giveAll(this.book.giveUpHole(parts, before, this.nowUs()))
   }
 
+  /**
+   * Ends a wait that could not begin: a caller's clock threw. If it throws again, what was booked
+   * drains, but the waiter is in nobody's way.
+   */
+  giveUp(waiter: Waiter, reason: unknown): void {
+    if (waiter.state === 'gone') return
+    try {
+      this.leave(waiter)
+    } catch {}
+    waiter.fail(reason)
+  }
+
   /** The deadline of a waiter has come. */
   timeOut(waiter: Waiter): void {
     // At the deadline is still in time, if that is when it may try again.
@@ -229,15 +241,20 @@ export class Queue {
 
   /** Asks the store. `mayNotWait`: takes only what can be acted on at once. */
   protected ask(op: 'take' | 'ask', waiter: Waiter, mayNotWait: boolean): void {
+    const { parts } = waiter
+    // -1 if its limits cannot be booked ahead.
+    const aheadUs = mayBook(parts) ? (mayNotWait ? 0 : this.#aheadUs(waiter)) : -1
+    // Behind the reading: one that throws must leave nobody who asks and gets no answer.
     if (op === 'take') waiter.state = 'asking'
-    const { parts, deadlineUs } = waiter
-    // Never beyond its deadline. -1 if its limits cannot be booked ahead.
-    const askedUs = this.nowUs()
-    const mostUs = mayNotWait ? 0 : Math.min(this.room.maxAheadUs, deadlineUs - askedUs)
     // No other caller may have released permits before the first outside.
     const isInLine = op === 'take' && waiter === this.line.firstOutside && waiter.awaitsRelease
     if (isInLine) this.#isToldAgain = false
-    this.send({ op, askedUs, isInLine, waiter, parts, aheadUs: mayBook(parts) ? Math.max(0, mostUs) : -1, plan: this.plan })
+    this.send({ op, isInLine, waiter, parts, aheadUs, plan: this.plan })
+  }
+
+  /** How far ahead a waiter may be booked: never beyond its deadline. */
+  #aheadUs({ deadlineUs }: Waiter): number {
+    return Math.max(0, Math.min(this.room.maxAheadUs, deadlineUs - this.nowUs()))
   }
 
   protected send(question: Question): void {
@@ -299,12 +316,12 @@ export class Queue {
   }
 
   protected notTaken({ op, askedUs, isInLine, waiter, parts, aheadUs }: Question, verdicts: readonly Verdict[]): void {
-    const retryUs = longest(verdicts, 'retryUs')
+    const retryUs = longest(verdicts, (verdict) => verdict.retryUs)
     waiter.answer = this.answerOf(verdicts, askedUs)
     const { answeredUs } = waiter.answer
     const againUs = answeredUs + retryUs
     // A release may come at any moment: only the other limits are known to make it wait.
-    const leastUs = waiter.awaitsRelease ? longest(verdicts, 'retryUs', parts) : retryUs
+    const leastUs = longest(verdicts, (verdict, k) => (parts[k]?.rule.algorithm.untilReleased ? 0 : verdict.retryUs))
     // A reservation may be made from then on, to be acted on as far ahead as it may be booked.
     const earliestUs = Math.max(answeredUs + leastUs + (retryUs > 0 ? Math.max(aheadUs, 0) : 0), waiter.notBeforeUs)
     const isImpossible = verdicts.some(({ outcome }) => outcome === 'impossible')
@@ -352,9 +369,10 @@ export class Queue {
     this.line.standOutside(waiter)
   }
 
-  protected answerOf(verdicts: readonly Verdict[], askedUs: number): Answer {
-    const nowUs = this.nowUs()
-    return { limits: this.plan.scope.limits, verdicts, answeredUs: nowUs, bookedForUs: nowUs + longest(verdicts, 'delayUs'), askedUs }
+  /** A store that answers at once was asked, and has answered, when it decided. */
+  protected answerOf(verdicts: readonly Verdict[], askedUs: number = (verdicts[0] as Verdict).atUs, answeredUs: number = askedUs): Answer {
+    const bookedForUs = answeredUs + longest(verdicts, ({ delayUs }) => delayUs)
+    return { limits: this.plan.scope.limits, verdicts, answeredUs, bookedForUs, askedUs }
   }
 
   protected takeOut(waiter: Waiter): Waiter {
@@ -483,14 +501,9 @@ function placeAfter(before: Ticket | undefined, { rule, cost }: Part, { given = 
   return given > 0 ? before : { numbers: rule.numbers, words: Float64Array.of(enteredUs) }
 }
 
-/**
- * `parts`: if given, only of those that nobody releases. A plain loop, because it runs for every
- * answer.
- */
-function longest(verdicts: readonly Verdict[], figure: 'delayUs' | 'retryUs', parts?: readonly Part[]): number {
+/** A plain loop, because it runs for every answer. */
+function longest(verdicts: readonly Verdict[], usOf: (verdict: Verdict, k: number) => number): number {
   let longestUs = 0
-  for (let k = 0; k < verdicts.length; k++) {
-    if (!parts?.[k]?.rule.algorithm.untilReleased) longestUs = Math.max(longestUs, (verdicts[k] as Verdict)[figure])
-  }
+  for (let k = 0; k < verdicts.length; k++) longestUs = Math.max(longestUs, usOf(verdicts[k] as Verdict, k))
   return longestUs
 }

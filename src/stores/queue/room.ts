@@ -45,8 +45,13 @@ export type QueueClass = new (room: Room, id: string, planName: string | undefin
 /** The question to the store for a waiter. */
 export interface Question {
   readonly op: 'take' | 'ask'
-  /** Before it was sent, by the clock of this process. */
-  readonly askedUs: number
+  /**
+   * Before it was sent, by the clock of this process. Undefined at a store that answers at once and
+   * is not shared: it was asked when it decided.
+   */
+  askedUs?: number
+  /** The same by the wall clock, where the answer comes later. */
+  askedWallUs?: number
   /** Whether it is asked as the first in line, where a limit has a line. */
   readonly isInLine: boolean
   readonly waiter: Waiter

@@ -2,7 +2,7 @@
  * The waiting callers of one limiter: a queue for each key, one timer for all, and the ways out.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
-import { Alarms } from '../../clock/alarms.ts'
+import { Alarm, Alarms } from '../../clock/alarms.ts'
 import type { Part } from '../store.ts'
 import type { Queue } from './queue.ts'
 import type { QueueClass, QueuePlan, Room } from './room.ts'
@@ -29,23 +29,33 @@ export class WaitQueues {
 
   /**
    * Waits in the queue of its keys, until it is known how that ends. It fails with the reason of
-   * the signal that ends the wait, with the store's error, or with that of `close`.
+   * the signal that ends the wait, with the store's error, with that of `close`, or with what the
+   * clock threw when the wait began. The promise is never rejected.
    */
   wait<W extends Waiter>(waiter: W, planName: string | undefined, plan: QueuePlan): Promise<W> {
     return new Promise((resolve) => {
-      const { parts, deadlineUs, signals } = waiter
       waiter.resolve = resolve
-      const room = this.#room
-      const queue = this.#queueFor(parts, planName, plan)
-      waiter.queue = queue
-      room.waiters += 1
-      const aborted = signals.find((signal) => signal.aborted)
-      if (aborted === undefined) queue.enter(waiter)
-      else waiter.fail(aborted.reason)
-      if (waiter.state === 'gone') return
-      for (const signal of signals) room.signals.watch(signal, waiter)
-      if (deadlineUs < Number.POSITIVE_INFINITY) waiter.alarm = room.alarms.set(deadlineUs, () => queue.timeOut(waiter))
+      waiter.queue = this.#queueFor(waiter.parts, planName, plan)
+      this.#room.waiters += 1
+      try {
+        this.#begin(waiter)
+      } catch (error) {
+        waiter.queue.giveUp(waiter, error)
+      }
     })
+  }
+
+  #begin(waiter: Waiter): void {
+    const { queue, deadlineUs, signals } = waiter
+    const aborted = signals.find((signal) => signal.aborted)
+    if (aborted === undefined) queue.enter(waiter)
+    else waiter.fail(aborted.reason)
+    if (waiter.state === 'gone') return
+    for (const signal of signals) this.#room.signals.watch(signal, waiter)
+    if (deadlineUs === Number.POSITIVE_INFINITY) return
+    // The waiter has it before it is set, and stops it however its wait ends.
+    waiter.alarm = new Alarm(deadlineUs, () => queue.timeOut(waiter))
+    this.#room.alarms.add(waiter.alarm)
   }
 
   get isEmpty(): boolean {

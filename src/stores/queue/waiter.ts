@@ -40,6 +40,8 @@ export interface Answer {
   readonly bookedForUs: number
   /** Before the store was asked: what it lends counts from then at the latest. */
   readonly askedUs: number
+  /** The same by the wall clock, where the answer came later. */
+  readonly askedWallUs?: number | undefined
 }
 
 /** The permits that an answer took: under which numbers, and when. */

@@ -58,7 +58,9 @@ function allowing(): Fallback {
     const verdicts = memory.apply(new Step('ask', step.scope, parts, -1, -1, undefined), nowUs)
     return verdicts.map((verdict, k) => {
       const cost = (step.op === 'take' || step.op === 'line' || isCharge) && verdict.outcome === 'allowed' ? (parts[k] as Part).cost : 0
-      return { ...verdict, remaining: verdict.remaining - cost, ticket: undefined, degraded: true }
+      // Nothing is counted here, so every permit stays held.
+      const given = step.op === 'renew' ? (step.parts[k]?.ticket?.words.length ?? 0) : 0
+      return { ...verdict, remaining: verdict.remaining - cost, given, ticket: undefined, degraded: true }
     })
   }
 }

@@ -12,7 +12,7 @@
  * A step that was not answered may have been decided and charged all the same. It is never sent
  * again.
  */
-import type { Verdict } from '../../algorithms/decide.ts'
+import { emptyVerdict, type Verdict } from '../../algorithms/decide.ts'
 import type { Clock } from '../../clock/clock.ts'
 import { afterThisTurn } from '../../clock/turn-clock.ts'
 import { SluiceError } from '../../errors.ts'
@@ -149,6 +149,12 @@ export class GuardedStore {
   /** Whether the policy decides about these keys. */
   isDownFor(step: Step): boolean {
     return this.#openFor(step) !== undefined
+  }
+
+  /** The answer of the fallback about what it lent. It counts that also when the store is back. */
+  askFallback(step: Step): readonly Verdict[] {
+    const nowUs = this.#watch.clock.nowUs()
+    return (this.#fallback ?? limited)(step, nowUs, FIRST_PAUSE_US, 0)
   }
 
   open(scope: Scope): void {
@@ -329,6 +335,11 @@ function isImpossible({ op, parts, nowUs }: Step): boolean {
   if (nowUs !== undefined || (op !== 'take' && op !== 'ask')) return false
   for (const { cost, rule } of parts) if (cost > rule.capacity) return true
   return false
+}
+
+/** There is no fallback here, so it has lent nothing. */
+function limited({ parts }: Step): Verdict[] {
+  return parts.map(() => ({ ...emptyVerdict(), outcome: 'limited' }))
 }
 
 /** The permits left are not known here. */
