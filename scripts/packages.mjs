@@ -30,6 +30,16 @@ export function ensureFakeTime() {
   installWithApt('libfaketime')
 }
 
+/**
+ * For disks that are slow. Where there is no apt-get, the tests that need it say so and are left
+ * out.
+ */
+export function ensureStrace() {
+  if (succeeds('strace', ['-V']) || !succeeds('apt-get', ['--version'])) return
+  step('installing strace')
+  installWithApt('strace')
+}
+
 const CHROMIUMS = [
   'chromium',
   'chromium-browser',

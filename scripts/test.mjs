@@ -1,6 +1,6 @@
 // `npm test`: everything, from nothing. Arguments go to vitest: `npm test -- gcra`.
 import { ensureBetterSqlite3 } from './better-sqlite3.mjs'
-import { ensureChromium, ensureFakeTime, ensurePgbouncer, ensurePostgres, ensureRedis, tryValkey } from './packages.mjs'
+import { ensureChromium, ensureFakeTime, ensurePgbouncer, ensurePostgres, ensureRedis, ensureStrace, tryValkey } from './packages.mjs'
 import { installFolder, installPackages, run, step } from './run.mjs'
 
 installPackages()
@@ -11,6 +11,7 @@ ensureRedis()
 ensurePostgres()
 ensurePgbouncer()
 ensureFakeTime()
+ensureStrace()
 ensureChromium()
 tryValkey()
 step('build')

@@ -16,6 +16,7 @@ const BUS_OFFSET = 10_000
 export interface RedisServer {
   readonly host: string
   readonly port: number
+  readonly pid: number
   /** One command on a connection of its own. */
   command(...args: string[]): Promise<unknown>
   /** Ends it as a crash would. */
@@ -195,6 +196,7 @@ function serverOf(child: ChildProcess, port: number, folder: string): RedisServe
   return {
     host: HOST,
     port,
+    pid: child.pid as number,
     async command(...args) {
       const client = createClient({ socket: { host: HOST, port, reconnectStrategy: false } })
       client.on('error', () => undefined)

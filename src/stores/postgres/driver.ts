@@ -73,12 +73,14 @@ export class PostgresDriver implements StoreDriver {
   }
 
   /**
-   * Writes nothing, but is refused as long as a decision would be: it deletes one row and updates
-   * one, and no row has that version.
+   * Leaves nothing behind, but is refused as long as a decision would be, and waits for what one
+   * waits for. It deletes one row and updates one, and no row has that version. Then it
+   * inserts the same row twice in one group. That fails and is undone, but it was written to the
+   * log, so the commit waits for the disk.
    */
   async probe({ scope }: Step): Promise<void> {
-    const ids = arrayOf([`${scope.name}::`, `${scope.name}::`], quoted)
-    const values = [ids, '{-1,-1}', '{NULL,""}', '{0,0}', '{NULL,NULL}', '0']
+    const ids = arrayOf(new Array<string>(4).fill(`${scope.name}::`), quoted)
+    const values = [ids, '{-1,-1,NULL,NULL}', '{NULL,"","",""}', '{0,0,0,0}', '{NULL,NULL,1,1}', '0']
     await this.#migrated(this.#swapText, values).catch((error) => Promise.reject(storeError(error)))
   }
 

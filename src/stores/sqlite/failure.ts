@@ -18,7 +18,7 @@ const DAMAGED = 'the file is damaged or is no database: move it away, and a new 
 
 const ADVICE: Readonly<Record<number, string>> = {
   3: 'the process may not read and write the file and its folder',
-  5: 'another process held the lock for longer than busyTimeoutMs: a long transaction, a backup or a stopped process',
+  5: 'another process held the lock for longer than busyTimeoutMs: a long transaction, a backup, a slow disk or a stopped process',
   6: 'another statement of the same connection is in the way: give the store a connection of its own',
   8: 'the file, its folder or the connection is read-only, and a limiter has to write',
   10: 'the disk did not do what was asked of it',
