@@ -12,7 +12,12 @@ import { type RedisServer, startServer, until } from '../support/redis-servers.t
 import { heldAtGrant, holdsOf, mostHeld } from './swept.ts'
 
 const MAX = 3
-const LEASE_MS = 1_500
+const LEASE_MS = 4_500
+/**
+ * A holder renews after a third of its lease, and finds the new primary within a second: if nobody
+ * is there for longer than this, it may have lost its permit by right, and nothing is shown.
+ */
+const MOST_WITHOUT_MS = LEASE_MS / 3
 const PROCESSES = 4
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
@@ -96,56 +101,67 @@ const CASES = [
   { what: 'that knows old ones only', heardUntil: 'the middle', bound: 2 * MAX },
 ]
 
-test.concurrent.each(CASES)(
-  'a replica takes over $what: no more than $bound are held at once',
-  { timeout: 60_000 },
-  async ({ heardUntil, bound }) => {
-    const primary = await startServer()
-    const replica = await startServer(['--replicaof', '127.0.0.1', `${primary.port}`])
-    const route = new Route()
-    try {
-      await until(async () => `${await replica.command('INFO', 'replication')}`.includes('master_link_status:up'))
-      await route.lead(primary.port)
-      // From then on the replica hears nothing.
-      const cutAt = (moment: string) => heardUntil === moment && replica.command('REPLICAOF', 'NO', 'ONE')
-      await cutAt('the start')
-      const { limiters, notes, serverUs, keep, stop } = jobsOn(route)
-      await until(async () => notes.length > 30)
-      await cutAt('the middle')
-      let isOver = false
-      const [limiter] = limiters as [(typeof limiters)[number]]
-      const lasting = keep(await limiter.acquire('key'), () => isOver)
-      const before = notes.length
-      await until(async () => notes.length > before + 30)
-      if (heardUntil === 'the end') {
-        // Nothing is granted any more, and what was is known to both.
-        await primary.command('CLIENT', 'PAUSE', '60000', 'WRITE')
-        await until(() => replicated(primary, replica))
-      }
-      await primary.kill()
-      await cutAt('the end')
-      await route.lead(replica.port)
-      const promotedUs = await serverUs()
-      // Every permit is renewed by then, or known to be lost.
-      const settledUs = promotedUs + (2 / 3) * LEASE_MS * 1_000
-      await until(async () => (await serverUs()) > settledUs)
-      const settledAt = notes.length
-      await until(async () => notes.length > settledAt + 60)
-      isOver = true
-      // A grant that the replica did not know, where others have taken since, cannot be told from
-      // one that it ended: its holder is told.
-      const isKept = await lasting
-      if (heardUntil !== 'the middle') expect(isKept).toBe(true)
-      await stop()
-      const holds = holdsOf(notes)
-      const after = [...holds.keys()].filter((each) => each > settledUs)
-      console.log(`${holds.size} permits, ${after.length} after the failover, up to ${mostHeld(holds)} at once; bound ${bound}`)
-      expect(mostHeld(holds)).toBeLessThanOrEqual(bound)
-      expect(after.length).toBeGreaterThan(10)
-      for (const each of after) expect(heldAtGrant(holds, each)).toBeLessThanOrEqual(MAX)
-    } finally {
-      route.close()
-      await Promise.all([primary.kill().catch(() => {}), replica.kill().catch(() => {})])
+test.concurrent.each(CASES)('a replica takes over $what: no more than $bound are held at once', { timeout: 120_000 }, async (story) => {
+  while (!(await isTold(story)));
+})
+
+/** Tells whether the replica took over in time; otherwise the machine was too busy for it. */
+async function isTold({ heardUntil, bound }: (typeof CASES)[number]): Promise<boolean> {
+  const primary = await startServer()
+  const replica = await startServer(['--replicaof', '127.0.0.1', `${primary.port}`])
+  const route = new Route()
+  try {
+    await until(async () => `${await replica.command('INFO', 'replication')}`.includes('master_link_status:up'))
+    await route.lead(primary.port)
+    // From then on the replica hears nothing.
+    const cutAt = (moment: string) => heardUntil === moment && replica.command('REPLICAOF', 'NO', 'ONE')
+    await cutAt('the start')
+    const { limiters, notes, serverUs, keep, stop } = jobsOn(route)
+    await until(async () => notes.length > 30)
+    await cutAt('the middle')
+    let isOver = false
+    const [limiter] = limiters as [(typeof limiters)[number]]
+    const lasting = keep(await limiter.acquire('key'), () => isOver)
+    const before = notes.length
+    await until(async () => notes.length > before + 30)
+    const lastUs = await serverUs()
+    if (heardUntil === 'the end') {
+      // Nothing is granted any more, and what was is known to both.
+      await primary.command('CLIENT', 'PAUSE', '60000', 'WRITE')
+      await until(() => replicated(primary, replica))
     }
-  },
-)
+    await primary.kill()
+    await cutAt('the end')
+    await route.lead(replica.port)
+    const promotedUs = await serverUs()
+    if (promotedUs - lastUs > MOST_WITHOUT_MS * 1_000) {
+      isOver = true
+      await lasting
+      await stop()
+      // However long it took, this is promised.
+      expect(mostHeld(holdsOf(notes))).toBeLessThanOrEqual(bound)
+      console.log(`nobody was there for ${(promotedUs - lastUs) / 1_000} ms: told again`)
+      return false
+    }
+    // Every permit is renewed by then, or known to be lost.
+    const settledUs = promotedUs + (2 / 3) * LEASE_MS * 1_000
+    const grantedAfter = () => [...holdsOf(notes).keys()].filter((token) => token > settledUs)
+    // Notes of one lasting permit are not grants: what is judged below is what is waited for.
+    await until(async () => grantedAfter().length > 10)
+    isOver = true
+    // A grant that the replica did not know, where others have taken since, cannot be told from
+    // one that it ended: its holder is told.
+    const isKept = await lasting
+    if (heardUntil !== 'the middle') expect(isKept).toBe(true)
+    await stop()
+    const holds = holdsOf(notes)
+    const after = grantedAfter()
+    console.log(`${holds.size} permits, ${after.length} after the failover, up to ${mostHeld(holds)} at once; bound ${bound}`)
+    expect(mostHeld(holds)).toBeLessThanOrEqual(bound)
+    for (const each of after) expect(heldAtGrant(holds, each)).toBeLessThanOrEqual(MAX)
+    return true
+  } finally {
+    route.close()
+    await Promise.all([primary.kill().catch(() => {}), replica.kill().catch(() => {})])
+  }
+}

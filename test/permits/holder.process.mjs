@@ -4,12 +4,16 @@ import { createClient } from 'redis'
 import { concurrency, createLimiter } from '../../dist/index.js'
 import { redisStore } from '../../dist/stores/redis/index.js'
 
-const { port, prefix, max, leaseMs, jobs, skewMs } = JSON.parse(process.argv[2])
+const { port, storePort, prefix, max, leaseMs, jobs, skewMs } = JSON.parse(process.argv[2])
 // The wall clock of this machine is wrong: nothing may depend on it but its steps.
 const now = Date.now
 Date.now = () => now() + skewMs
 const [client, witness] = await Promise.all(
-  [0, 1].map(() => createClient({ socket: { host: '127.0.0.1', port }, pingInterval: 1_000 }).connect()),
+  [storePort, port].map((to) =>
+    createClient({ socket: { host: '127.0.0.1', port: to, reconnectStrategy: 10 }, pingInterval: 1_000 })
+      .on('error', () => {})
+      .connect(),
+  ),
 )
 const limiter = createLimiter(concurrency({ max, lease: leaseMs }), { name: 'jobs', store: redisStore(client, { prefix }) })
 
@@ -18,12 +22,25 @@ async function serverUs() {
   return Number(seconds) * 1_000_000 + Number(micros)
 }
 
+// A test that was killed leaves nobody who would end this process.
+process.once('disconnect', () => process.exit(1))
 const go = new Promise((resolve) => process.once('message', resolve))
 process.send('ready')
 await go
 let lost = 0
+/** Where replies are lost, again. */
+async function acquired() {
+  for (;;) {
+    try {
+      return await limiter.acquire('key')
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+}
+
 async function job(k) {
-  const permit = await limiter.acquire('key')
+  const permit = await acquired()
   permit.signal.addEventListener('abort', () => lost++)
   const looks = 3 + (k % 5)
   for (let look = 0; look < looks; look++) {
