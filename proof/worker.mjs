@@ -1,4 +1,5 @@
-// One judge with a Redis of its own. Both are killed and started anew when a mutant never ends.
+// One judge with a Redis of its own. Both are killed and started anew when a mutant never ends,
+// with all that the tests have started.
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -6,6 +7,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { grouped, IN_ITS_OWN_GROUP } from './group.mjs'
 
 const JUDGE = fileURLToPath(new URL('judge.mjs', import.meta.url))
 const MEMORY_MB = 1_024
@@ -21,17 +23,18 @@ const MOST_IDLE_MS = 8_000
 
 export class Worker {
   #root
+  /** The folder of both, for what the tests leave behind too. */
+  #folder
   #redis
   #judge
 
   /** `root` is the copy of the project whose tests are run. */
   constructor(root) {
     this.#root = root
-    // Neither an endless loop nor a Redis ends by itself when this process does.
     process.once('exit', () => {
-      this.#judge?.kill('SIGKILL')
-      this.#redis?.server.kill('SIGKILL')
-      if (this.#redis !== undefined) rmSync(this.#redis.folder, { recursive: true, force: true })
+      this.#judge?.kill()
+      this.#redis?.kill()
+      this.#clear()
     })
   }
 
@@ -39,27 +42,40 @@ export class Worker {
    * Runs a job (see judge.mjs) and answers { status, test, message, ms }: how long it has computed.
    */
   async judge(job, limitMs) {
-    this.#judge ??= await this.#start()
-    const answer = await answerOf(this.#judge, this.#redis.server, job, limitMs)
+    if (this.#judge === undefined) await this.#start()
+    const answer = await answerOf(this.#judge.leader, this.#redis.leader, job, limitMs)
     if (answer.status === 'timed out' || answer.status === 'crashed') await this.stop()
     return answer
   }
 
   async #start() {
-    this.#redis = await startRedis()
-    const judge = fork(JUDGE, [this.#root, `${this.#redis.port}`], { execArgv: [`--max-old-space-size=${MEMORY_MB}`], stdio: 'ignore' })
+    this.#folder = mkdtempSync(join(tmpdir(), 'sluice-proof-judge-'))
+    const port = await freePort()
+    this.#redis = grouped(startRedis(port, this.#folder))
+    await untilReady(this.#redis.leader)
+    const judge = fork(JUDGE, [this.#root, `${port}`], {
+      ...IN_ITS_OWN_GROUP,
+      execArgv: [`--max-old-space-size=${MEMORY_MB}`],
+      stdio: 'ignore',
+      env: { ...process.env, TMPDIR: this.#folder },
+    })
+    this.#judge = grouped(judge, this.#folder)
     const [first] = await Promise.race([once(judge, 'message'), once(judge, 'exit')])
     if (!first?.ready) throw new Error(`the judge could not be started: it ended with ${first}`)
-    return judge
   }
 
   /** Both are known until they have ended: this process may have to end meanwhile. */
   async stop() {
-    await killed(this.#judge)
-    await killed(this.#redis?.server)
-    if (this.#redis !== undefined) rmSync(this.#redis.folder, { recursive: true, force: true })
+    await this.#judge?.end()
+    await this.#redis?.end()
+    this.#clear()
     this.#judge = undefined
     this.#redis = undefined
+  }
+
+  #clear() {
+    if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
+    this.#folder = undefined
   }
 }
 
@@ -99,24 +115,19 @@ function processMs(pid) {
   }
 }
 
-/** A Redis in an endless script listens to nothing else. */
-async function killed(child) {
-  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
-  child.kill('SIGKILL')
-  await once(child, 'exit')
-}
-
-async function startRedis() {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-proof-redis-'))
-  const port = await freePort()
-  const server = spawn('redis-server', ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder])
+function startRedis(port, folder) {
+  const options = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
+  const server = spawn('redis-server', options, IN_ITS_OWN_GROUP)
   server.once('error', () => {
     throw new Error('redis-server could not be started: `npm test` installs it')
   })
+  return server
+}
+
+async function untilReady(server) {
   for await (const chunk of server.stdout) {
     if (`${chunk}`.includes('Ready to accept connections')) break
   }
-  return { folder, port, server }
 }
 
 async function freePort() {

@@ -20,6 +20,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { falseClaims, proofOf } from '../proof/equivalent.mjs'
+import { runGrouped } from '../proof/group.mjs'
 import { reportOf } from '../proof/report.mjs'
 import { mutantsIn, sourceFiles } from '../proof/sources.mjs'
 import { testsFor } from '../proof/suites.mjs'
@@ -48,11 +49,13 @@ const { values: options } = parseArgs({
   },
 })
 
+// Whatever ends this process, what it has started ends with it (proof/group.mjs).
+for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 installPackages()
 if (options.soak || options.deadlocks || options.storm) {
-  if (options.soak) soak()
-  if (options.deadlocks) deadlocks()
-  if (options.storm) storm()
+  if (options.soak) await soak()
+  if (options.deadlocks) await deadlocks()
+  if (options.storm) await storm()
   process.exit()
 }
 // A copy, so that the run is of one piece even if files are edited meanwhile.
@@ -62,7 +65,6 @@ for (const folder of ['src', 'test', 'scripts/lua', 'docs']) {
 }
 
 process.once('exit', () => rmSync(copy, { recursive: true, force: true }))
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 
 const files = sourceFiles(copy)
 const mutants = files.filter((path) => path.includes(options.only)).flatMap((file) => mutantsIn(copy, file))
@@ -72,39 +74,45 @@ if (options.list) for (const { id } of mutants) console.log(id)
 else {
   process.exitCode = (await proved()) ? 0 : 1
   if (options.only === '' && !options.quick) {
-    soak()
-    deadlocks()
-    storm()
+    await soak()
+    await deadlocks()
+    await storm()
   }
 }
 
 /** Ends the run with an error if anything was not as promised. */
-function soak() {
+async function soak() {
   ensureRedis()
   step(`the soak, ${options['soak-minutes']} minutes`)
-  run(process.execPath, ['test/faults/soak.mjs', '--minutes', options['soak-minutes']])
+  await runToEnd(process.execPath, ['test/faults/soak.mjs', '--minutes', options['soak-minutes']])
 }
 
 /**
  * Some 400,000 decisions. Ends the run with an error if any was a deadlock, or if a permit is not
  * accounted for.
  */
-function deadlocks() {
+async function deadlocks() {
   ensurePostgres()
   step('the deadlock soak')
   run('npm', ['run', '--silent', 'build'])
   const env = { ...process.env, SLUICE_TRACES: '8000' }
-  run('npx', ['--no-install', 'vitest', 'run', 'test/postgres/deadlocks.test.ts'], { env })
+  await runToEnd('npx', ['--no-install', 'vitest', 'run', 'test/postgres/deadlocks.test.ts'], { env })
 }
 
 /**
  * Ends the run with an error if a call failed that must not, or if the machine was too busy to
  * terminate so many threads within a minute.
  */
-function storm() {
+async function storm() {
   step('the storm')
   run('npm', ['run', '--silent', 'build'])
-  run(process.execPath, ['test/concurrency/storm.mjs'])
+  await runToEnd(process.execPath, ['test/concurrency/storm.mjs'])
+}
+
+/** As `run`, but with all that it starts: a signal ends the servers of its tests too. */
+async function runToEnd(command, args, options = {}) {
+  const code = await runGrouped(command, args, { cwd: root, ...options })
+  if (code !== 0) process.exit(code)
 }
 
 /** Judges every mutant; tells whether each survivor has a proof and each proof a survivor. */
