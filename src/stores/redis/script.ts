@@ -7,7 +7,8 @@
  * enough for all calls, and one is all that a server holds of a version of Sluice.
  */
 import { MAX_WORDS } from '../../algorithms/codec.ts'
-import { FORMATS, KNOWN_FORMATS } from '../../algorithms/formats.ts'
+import { KNOWN_FORMATS } from '../../algorithms/formats.ts'
+import { FORMATS } from '../../algorithms/list.ts'
 import { MAX_FILL_US, MAX_PERIOD_US, MAX_PERMITS } from '../../algorithms/rate.ts'
 import * as lua from './script.generated.ts'
 
