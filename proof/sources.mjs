@@ -13,7 +13,7 @@ const ORDER =
 /** The sources below `root`, as paths, in the order of judging. */
 export function sourceFiles(root) {
   const algorithms = readdirSync(join(root, 'src/algorithms'), { recursive: true }).map((path) => `src/algorithms/${path}`)
-  const sources = [...algorithms.filter((path) => /(?<!\.test|about|abouts)\.ts$/.test(path)), ...LUA_SOURCES]
+  const sources = [...algorithms.filter((path) => /(?<!\.test|about|\/list)\.ts$/.test(path)), ...LUA_SOURCES]
   return sources.sort((a, b) => placeOf(a) - placeOf(b) || a.localeCompare(b))
 }
 

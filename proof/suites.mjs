@@ -14,11 +14,13 @@ export const SEED = 20_260_417
 export const LUA_SOURCES = [
   'src/algorithms/tags.lua',
   'src/algorithms/word-tag.lua',
+  'src/algorithms/word-by-tag.lua',
   'src/algorithms/codec.lua',
   'src/algorithms/labels.lua',
   'src/algorithms/large-states.lua',
   'src/stores/redis/run.lua',
   'src/stores/redis/fast-path.lua',
+  'src/stores/redis/fast-word.lua',
   'src/stores/redis/slow-path.lua',
   'src/stores/redis/long-path.lua',
   'src/stores/redis/general-path.lua',
@@ -116,18 +118,20 @@ const OF_LARGE_STATES = [testNamed('redis/large-states'), testNamed('redis/logs'
 const OF_BYTES_IN_LUA = ['tags', 'codec', 'labels']
 
 /** The Lua that touches Redis. */
-const RUNNING = ['run', 'fast-path', 'slow-path', 'long-path', 'general-path', 'pages']
+const RUNNING = ['run', 'fast-path', 'fast-word', 'slow-path', 'long-path', 'general-path', 'pages']
 
 /** By Lua source: the tests that are quick for it. */
 const OF_LUA = {
   tags: [ANY_BYTES, ...OF_STATES],
   'word-tag': [ANY_BYTES, testNamed('redis/runs'), ...OF_STATES],
+  'word-by-tag': [ANY_BYTES, ...OF_STATES],
   codec: [ANY_BYTES, ...OF_STATES, ...OF_PERMITS_IN_REDIS],
   labels: [ANY_BYTES, ...OF_STATES],
   'large-states': [ANY_BYTES, ...OF_LARGE_STATES, ...OF_PERMITS_IN_REDIS],
   pages: [...OF_LARGE_STATES, ...OF_PERMITS_IN_REDIS],
   run: [...OF_STATES, ...OF_PERMITS_IN_REDIS],
   'fast-path': [testNamed('redis/runs'), ...OF_STATES],
+  'fast-word': [testNamed('redis/runs'), ...OF_STATES],
   'slow-path': [...OF_STATES, ...OF_PERMITS_IN_REDIS],
   'long-path': [testNamed('redis/runs'), ...OF_STATES, ...OF_PERMITS_IN_REDIS],
   'general-path': [testNamed('redis/runs'), ...OF_STATES, { ...testNamed('model/concurrency'), only: '^on redis' }],
@@ -220,7 +224,7 @@ function longLuaTests(name) {
   // Only a script that runs shows the Lua that touches Redis; the other Lua is a library for tests.
   if (!RUNNING.includes(name)) return [...OF_STRANGE_STATES, { ...ANY_BYTES, traces: 300 }]
   const ofPaths = [...OF_STRANGE_STATES, ...OF_SERVERS]
-  if (name === 'fast-path') return ofPaths
+  if (name === 'fast-path' || name === 'fast-word') return ofPaths
   return [...ofPaths, testNamed('redis/large-states'), ...(name === 'long-path' ? [] : OF_ANY_DECISION)]
 }
 

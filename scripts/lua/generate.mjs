@@ -81,9 +81,8 @@ function plainBody(options, verb) {
 
 function plainSections({ root, decide, algorithm }, verbs) {
   const functionOf = (...of) => plainFunction(...of, verbs)
-  const text = generated(root, (generation) => generation.madeBy(functionOf, decide, algorithm))
-  const sections = text.split(/^--\[\[\w+\]\]\n/m)
-  const values = sections.pop().replace(/return |\n/g, '')
+  const sections = generated(root, (generation) => generation.madeBy(functionOf, decide, algorithm))
+  const values = sections.pop().trim().slice('return '.length)
   return [...sections, values.split(', ')]
 }
 
@@ -94,7 +93,8 @@ function plainSections({ root, decide, algorithm }, verbs) {
  * `neededWords(s)` if states grow. Of the cell they need what `decide` needs; its rule is not read.
  */
 export function generatePhases({ root, decide, algorithm }) {
-  return generated(root, (generation) => generation.madeBy(phasesFunction, decide, algorithm))
+  const [text] = generated(root, (generation) => generation.madeBy(phasesFunction, decide, algorithm))
+  return text
 }
 
 /**
@@ -109,8 +109,8 @@ function generated(root, make) {
   const passed = new Set()
   for (;;) {
     const known = passed.size
-    const text = make(new Generation(new Program(root), [], passed))
-    if (passed.size === known) return text
+    const made = make(new Generation(new Program(root), [], passed))
+    if (passed.size === known) return made
   }
 }
 
@@ -135,22 +135,23 @@ class Generation {
     })
   }
 
-  /** `functionOf`: of take.mjs. */
+  /**
+   * The body of a function, as the texts of its sections: the first with all that the body uses
+   * before it. `functionOf`: of take.mjs.
+   */
   madeBy(functionOf, decidePath, { path, name }) {
     const source = this.program.source(path)
     const binding = this.program.binding(source, name, { start: 0 })
     const writer = new Writer(this, source)
     const lines = writer.function(functionOf(this.program, this.program.source(decidePath), binding), [], () => '')
-    this.#add(
-      source,
-      writer.uses,
-      lines.slice(1, -1).map((line) => line.slice(2)),
-    )
+    const [first, ...others] = sectionsOf(lines, writer.sections)
+    this.#add(source, writer.uses, first)
     const module = this.#module(source)
     const modules = [...this.#before(module), module]
     this.#refuseTwins()
     const text = modules.map((each) => this.#text(each)).join('\n')
-    return `${preludeFor(text)}\n${text}`
+    const rest = others.map((section) => `${section.join('\n')}\n`)
+    return [`${preludeFor([text, ...rest].join(''))}\n${text}`, ...rest]
   }
 
   takeAll(decidePath) {
@@ -297,6 +298,12 @@ class Generation {
     }
     return found
   }
+}
+
+/** The lines of a body, without those of its head and its end, cut where sections begin. */
+function sectionsOf(lines, begins) {
+  const ends = [...begins, lines.length - 1]
+  return [1, ...begins].map((begin, k) => lines.slice(begin, ends[k]).map((line) => line.slice(2)))
 }
 
 function comment(source, node) {

@@ -35,9 +35,9 @@ const STATEMENTS = {
     f.line('end')
   },
 
-  /** A mark in the text: only what is made by take.mjs has some. */
-  Section(f, { name }) {
-    f.line(`--[[${name}]]`)
+  /** Where a section begins: only what is made by take.mjs has some. */
+  Section(f) {
+    f.beginSection()
   },
 
   VariableDeclaration(f, node) {

@@ -15,6 +15,9 @@ const NOT_NEEDED = new Set(['algorithm', 'figures', 'numbers'])
 /** So many words of a state may be variables. */
 const FEW_WORDS = 4
 
+/** Where a part of the text begins that is put in place by itself. */
+const SECTION = { type: 'Section', start: 0, end: 0 }
+
 const WORDS = { kind: 'array', of: NUMBER }
 const OBJECT = { kind: 'object', name: 'cell' }
 
@@ -27,8 +30,8 @@ const OBJECT = { kind: 'object', name: 'cell' }
 export function plainFunction(program, decide, algorithm, verbs) {
   return madeOf('newPlain', program, algorithm, (rule, { words, freshWords }) => {
     const isInVariables = words.type === 'Literal' && words.value <= FEW_WORDS && rule.fields !== undefined
-    const blocks = verbs.flatMap((verb) => [section(verb), verbBy(verb, program, decide, algorithm, rule, isInVariables)])
-    return { functions: [], statements: [...blocks, section('values')], values: [words, freshWords, literal(isInVariables)] }
+    const blocks = verbs.flatMap((verb) => [SECTION, verbBy(verb, program, decide, algorithm, rule, isInVariables)])
+    return { functions: [], statements: [...blocks, SECTION], values: [words, freshWords, literal(isInVariables)] }
   })
 }
 
@@ -209,11 +212,6 @@ const OWN_NUMBERS = literal('own')
 
 function isBookable(algorithm) {
   return algorithm.node.init.properties.find((each) => each.key?.name === 'bookable')?.value.value === true
-}
-
-/** Where a part of the text begins, for who puts it in place. */
-function section(name) {
-  return { type: 'Section', name, start: 0, end: 0 }
 }
 
 /**

@@ -9,6 +9,8 @@ import { block } from './statements.mjs'
 export class Writer {
   /** What this function uses from the top of modules. */
   uses = new Set()
+  /** The lines at which sections begin. */
+  sections = []
   #generation
   #lines = []
   #scopes = []
@@ -48,6 +50,10 @@ export class Writer {
 
   line(text) {
     for (const each of text.split('\n')) this.#lines.push('  '.repeat(this.#scopes.length - 1) + each)
+  }
+
+  beginSection() {
+    this.sections.push(this.#lines.length)
   }
 
   nested(write) {

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { Random } from '../../test/model/random.ts'
 import { type Limit, RULE, type Rule } from './algorithm.ts'
 import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from './all.ts'
-import { FORMATS } from './formats.ts'
+import { FORMATS } from './list.ts'
 
 const SECOND = 1_000_000
 const BESIDE = 5

@@ -185,6 +185,18 @@ export interface Rule {
 }
 
 /**
+ * How the states of an algorithm are written as bytes (codec.ts). A change of what its figures or
+ * its words mean takes the next free number (formats.ts).
+ */
+export interface Format {
+  /** The byte that names it. */
+  readonly format: number
+  readonly algorithm: Algorithm
+  /** How many figures its rules have. */
+  readonly figures: number
+}
+
+/**
  * The result of a factory such as `gcra()`: plain data for people and JSON, with its algorithm
  * under a symbol for the machine.
  */

@@ -1,4 +1,4 @@
-/** The one list of algorithms: a new folder needs a line here. */
+/** What algorithms export: index.ts makes all of it public. */
 export { type ConcurrencyLimit, type ConcurrencyOptions, concurrency } from './concurrency/concurrency.ts'
 export { type FixedWindowLimit, type FixedWindowOptions, fixedWindow } from './fixed-window/fixed-window.ts'
 export { type GcraLimit, type GcraOptions, gcra } from './gcra/gcra.ts'

@@ -6,17 +6,17 @@
 
 local pack, unpackBytes = struct.pack, struct.unpack
 
-local LEAD, LONG_TAGS = 4, 6
+const.LEAD, const.LONG_TAGS = 4, 6
 -- States of more words are large: their words are doubles. So many bytes tell how many.
-local MOST_TAGGED, DOUBLE_TAGS = 20, 3
+const.MOST_TAGGED, const.DOUBLE_TAGS = 20, 3
 -- A call takes no more values than fit Lua's stack.
-local MOST_AT_ONCE = 4000
+const.MOST_AT_ONCE = 4000
 
 -- What heads say, each a list: the label, how many words there are, how they are unpacked and how
 -- many bytes they take, the tags of the first four (behind TAGS), the two that those behind them
 -- take in turn; and for which run of decisions the limit that it is about was looked up, its cell,
 -- and the numbers that it is written by (see run.lua).
-local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, RUN, CELL, OWN = 1, 2, 3, 4, 4, 9, 10, 11, 12, 13
+const.LABEL, const.WORDS, const.FORM, const.SIZE, const.TAGS, const.EVEN, const.ODD, const.RUN, const.CELL, const.OWN = 1, 2, 3, 4, 4, 9, 10, 11, 12, 13
 -- With room for one, as a lone decision needs it: tables that grow are made anew.
 local shapes = { one = nil }
 
@@ -39,27 +39,27 @@ local function newLong()
 
   -- Adds to a shape what stands behind the first words.
   local function extend(shape, even, odd, behind)
-    if behind > MOST_TAGGED - LEAD then
-      foreign(LEAD + behind .. ' words have no tags')
+    if behind > const.MOST_TAGGED - const.LEAD then
+      foreign(const.LEAD + behind .. ' words have no tags')
     end
     -- Filled up to what is read, with words that take no bytes.
-    local form = shape[FORM] .. formOf(even, odd, behind) .. rep('I0', MOST_TAGGED - LEAD - behind)
-    shape[WORDS], shape[FORM], shape[EVEN], shape[ODD], shape[SIZE] = LEAD + behind, form, even, odd, struct.size(form)
+    local form = shape[const.FORM] .. formOf(even, odd, behind) .. rep('I0', const.MOST_TAGGED - const.LEAD - behind)
+    shape[const.WORDS], shape[const.FORM], shape[const.EVEN], shape[const.ODD], shape[const.SIZE] = const.LEAD + behind, form, even, odd, struct.size(form)
   end
 
   -- The words from one place on whose tag counts them back, every second of them.
   local function readBack(s, tag, from, words, idleAtUs)
-    for k = from, tag >= BACK and words or 0, 2 do
-      s[k] = tag < MINUS_ONE and idleAtUs - s[k] or -1
+    for k = from, tag >= const.BACK and words or 0, 2 do
+      s[k] = tag < const.MINUS_ONE and idleAtUs - s[k] or -1
     end
   end
 
   -- All words of a record, the first four as they are packed.
   local function read(shape, raw, at, idleAtUs, s)
-    local words = shape[WORDS]
-    s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15], s[16], s[17], s[18], s[19], s[20] = unpackBytes(shape[FORM], raw, at)
-    readBack(s, shape[EVEN], LEAD + 1, words, idleAtUs)
-    readBack(s, shape[ODD], LEAD + 2, words, idleAtUs)
+    local words = shape[const.WORDS]
+    s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15], s[16], s[17], s[18], s[19], s[20] = unpackBytes(shape[const.FORM], raw, at)
+    readBack(s, shape[const.EVEN], const.LEAD + 1, words, idleAtUs)
+    readBack(s, shape[const.ODD], const.LEAD + 2, words, idleAtUs)
   end
 
   local function bytesFor(number)
@@ -83,22 +83,22 @@ local function newLong()
     end
     local back = idleAtUs - least
     if least == -1 and most == -1 then
-      return MINUS_ONE
-    elseif idleAtUs >= most and back < MAX_BACK and (least < 0 or back < most) then
-      return BACK + bytesFor(back)
+      return const.MINUS_ONE
+    elseif idleAtUs >= most and back < const.MAX_BACK and (least < 0 or back < most) then
+      return const.BACK + bytesFor(back)
     end
-    return least >= 0 and most < NO_NUMBER and bytesFor(most) or foreign('a word is out of range')
+    return least >= 0 and most < const.NO_NUMBER and bytesFor(most) or foreign('a word is out of range')
   end
 
   -- The words behind the first ones as they are packed.
   local function numbersOf(s, count, even, odd, idleAtUs)
-    if even < BACK and odd < BACK then
+    if even < const.BACK and odd < const.BACK then
       return s
     end
     local numbers = {}
-    for k = LEAD + 1, count, 2 do
-      numbers[k] = even < BACK and s[k] or idleAtUs - s[k]
-      numbers[k + 1] = k < count and (odd < BACK and s[k + 1] or idleAtUs - s[k + 1]) or nil
+    for k = const.LEAD + 1, count, 2 do
+      numbers[k] = even < const.BACK and s[k] or idleAtUs - s[k]
+      numbers[k + 1] = k < count and (odd < const.BACK and s[k + 1] or idleAtUs - s[k + 1]) or nil
     end
     return numbers
   end
@@ -106,7 +106,7 @@ local function newLong()
   -- The record of a state of so many words. `tags`, and a to d: those of the first four, and their
   -- numbers.
   local function write(label, forms, heads, s, count, tags, a, b, c, d, idleAtUs)
-    local even, odd, behind = tagOf(s, LEAD + 1, count, idleAtUs), tagOf(s, LEAD + 2, count, idleAtUs), count - LEAD
+    local even, odd, behind = tagOf(s, const.LEAD + 1, count, idleAtUs), tagOf(s, const.LEAD + 2, count, idleAtUs), count - const.LEAD
     local numbers, number = numbersOf(s, count, even, odd, idleAtUs), ((tags * 16 + even) * 16 + odd) * 256 + behind
     local form, head = forms[number], heads[number]
     if not form then
@@ -114,7 +114,7 @@ local function newLong()
       form = '>I7Bc0' .. FORMS[floor(tags / 4096)] .. FORMS[floor(tags / 256) % 16] .. FORMS[floor(tags / 16) % 16] .. FORMS[tags % 16] .. formOf(even, odd, behind)
       forms[number], heads[number] = form, head
     end
-    return pack(form, idleAtUs, #head, head, a, b, c, d, unpack(numbers, LEAD + 1, count))
+    return pack(form, idleAtUs, #head, head, a, b, c, d, unpack(numbers, const.LEAD + 1, count))
   end
 
   return { extend = extend, read = read, write = write }
@@ -135,11 +135,11 @@ local function shapeOf(head, label)
     label = sub(head, 1, labelSize)
   end
   local lead, first, second, turns, high, middle, low = #head - labelSize, byte(head, labelSize + 1, labelSize + 6)
-  if lead == DOUBLE_TAGS then
+  if lead == const.DOUBLE_TAGS then
     local words = first * 65536 + second * 256 + turns
     shapes[head] = { label, words, false, words * 8, isLarge = true }
     return shapes[head]
-  elseif lead > 2 and lead ~= LONG_TAGS then
+  elseif lead > 2 and lead ~= const.LONG_TAGS then
     foreign(lead .. ' bytes are no tags')
   end
   first, second = first or 0, second or 0
@@ -163,19 +163,14 @@ end
 -- The words of a record, and zeros behind them, so many at least in all. `at`: where their bytes
 -- begin; they are all there.
 local function readWords(shape, raw, at, idleAtUs, s, least)
-  local words = shape[WORDS]
-  if words > LEAD then
+  local words = shape[const.WORDS]
+  if words > const.LEAD then
     long.read(shape, raw, at, idleAtUs, s)
   else
-    s[1], s[2], s[3], s[4] = unpackBytes(shape[FORM], raw, at)
-    words = LEAD
+    s[1], s[2], s[3], s[4] = unpackBytes(shape[const.FORM], raw, at)
+    words = const.LEAD
   end
-  --[[WORDS]]
-  local tN = shape[TAGS + N]
-  if tN >= BACK then
-    s[N] = tN < MINUS_ONE and idleAtUs - s[N] or -1
-  end
-  --[[END]]
+  --[[WORDS BY TAGS]]
   for k = words + 1, least do
     s[k] = 0
   end
@@ -187,21 +182,19 @@ end
 -- written with this label.
 local function recordOf(label, written, s1, s2, s3, s4, s, most, untilUs)
   local forms, heads, count = written.forms, written.heads, most
-  while count > LEAD and s[count] == 0 do
+  while count > const.LEAD and s[count] == 0 do
     count = count - 1
   end
-  if not (untilUs < NO_NUMBER) then
+  if not (untilUs < const.NO_NUMBER) then
     foreign('a state has no end')
   end
   local n1, n2, n3, n4 = 0, 0, 0, 0
-  --[[WORDS]]
-  --[[TAG]]
-  --[[END]]
+  --[[TAGS OF WORDS]]
   if not (n1 and n2 and n3 and n4) then
     foreign('a word is out of range')
   end
   local tags = ((n1 * 16 + n2) * 16 + n3) * 16 + n4
-  if count > LEAD then
+  if count > const.LEAD then
     long = long or newLong()
     return long.write(label, forms, heads, s, count, tags, s1, s2, s3, s4, untilUs)
   end

@@ -3,7 +3,8 @@ import { SluiceError } from '../errors.ts'
 import { type Limit, RULE, type Rule } from './algorithm.ts'
 import { concurrency, fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from './all.ts'
 import { isReadable, labelOf, readState, writeState } from './codec.ts'
-import { FORMATS, formatOf } from './formats.ts'
+import { formatOf, RETIRED_FORMATS } from './formats.ts'
+import { FORMATS } from './list.ts'
 
 const hexOf = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 const bytesOf = (hex: string) => Uint8Array.from(hex.replaceAll(/\s/g, '').match(/../g) ?? [], (digits) => Number.parseInt(digits, 16))
@@ -261,12 +262,18 @@ test('a label is text below 128, and differs where limit or numbers do', () => {
 test('every algorithm has a format of its own', () => {
   const types = Object.keys({ concurrency, gcra, tokenBucket, leakyBucket, fixedWindow, slidingWindow, slidingLog })
   expect(FORMATS.map(({ algorithm }) => algorithm.type).sort()).toEqual(types.sort())
-  expect(new Set(FORMATS.map(({ format }) => format)).size).toBe(FORMATS.length)
   for (const { format, algorithm } of FORMATS) expect(formatOf(algorithm.type)).toBe(format)
   for (const { limit } of Object.values(EXAMPLES)) {
     const { figures, algorithm } = limit[RULE]
     expect(figures.length).toBe(FORMATS.find((each) => each.algorithm === algorithm)?.figures)
   }
+})
+
+test('no number of a format is used twice or left out, and the formats stand in the order of their numbers', () => {
+  const numbers = FORMATS.map(({ format }) => format)
+  expect(numbers).toEqual([...numbers].sort((a, b) => a - b))
+  const used = [...numbers, ...RETIRED_FORMATS].sort((a, b) => a - b)
+  expect(used).toEqual(used.map((_, k) => k + 1))
 })
 
 test('a format has as many figures as the rules of its algorithm', () => {

@@ -32,8 +32,9 @@
  * its own, and the script reads and writes those that a decision is about (pages.lua).
  */
 import { SluiceError, shown } from '../errors.ts'
-import type { Rule } from './algorithm.ts'
-import { FORMATS, type Format, formatOf, KNOWN_FORMATS } from './formats.ts'
+import type { Format, Rule } from './algorithm.ts'
+import { formatOf, KNOWN_FORMATS } from './formats.ts'
+import { FORMATS } from './list.ts'
 import { MAX_FILL_US, MAX_PERIOD_US, MAX_PERMITS } from './rate.ts'
 
 /** The name of the one limit of a limiter that has no name. */

@@ -20,13 +20,13 @@ local function ruleOf(label, isKnown)
     foreign('the figures are not those of a ' .. FORMATS[format])
   end
   for k = 0, isKnown and -1 or figures.length - 1 do
-    if not (figures[k] <= MAX_FIGURE) then
+    if not (figures[k] <= const.MAX_FIGURE) then
       foreign('a figure is out of range')
     end
   end
   local rule = algorithmOf(format).ruleOf(figures)
   local capacity, windowUs = rule.capacity, rule.windowUs
-  if not isKnown and not (capacity >= 1 and capacity <= MAX_PERMITS and windowUs >= 1 and windowUs <= MAX_FILL_US and rule.words <= MAX_WORDS) then
+  if not isKnown and not (capacity >= 1 and capacity <= const.MAX_PERMITS and windowUs >= 1 and windowUs <= const.MAX_FILL_US and rule.words <= const.MAX_WORDS) then
     foreign('the figures ' .. rule.numbers .. ' are no limit of the type ' .. FORMATS[format])
   end
   rule.label, rule.forms, rule.heads, rule.neededWords = label, {}, {}, rule.algorithm.neededWords

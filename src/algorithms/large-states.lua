@@ -2,11 +2,11 @@
 -- place.
 
 -- So many words are written with the head of the record.
-local HEAD_WORDS = 9
+const.HEAD_WORDS = 9
 
 -- What a record of a large state begins with: when it is idle, its head, and the first words.
 local function beginning(head, s, idleAtUs)
-  return idleAtUs < NO_NUMBER and pack('>I7Bc0ddddddddd', idleAtUs, #head, head, s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9])
+  return idleAtUs < const.NO_NUMBER and pack('>I7Bc0ddddddddd', idleAtUs, #head, head, s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9])
     or foreign('a state has no end')
 end
 
@@ -23,8 +23,8 @@ end
 -- The record of a large state whose words are all in the table.
 local function doublesOf(label, s, words, idleAtUs)
   local pieces = { beginning(largeHead(label, words), s, idleAtUs) }
-  for first = HEAD_WORDS + 1, words, MOST_AT_ONCE do
-    pieces[#pieces + 1] = doublesIn(s, first, math.min(first + MOST_AT_ONCE - 1, words))
+  for first = const.HEAD_WORDS + 1, words, const.MOST_AT_ONCE do
+    pieces[#pieces + 1] = doublesIn(s, first, math.min(first + const.MOST_AT_ONCE - 1, words))
   end
   return table.concat(pieces)
 end

@@ -1,8 +1,8 @@
 -- What a label and the tags of a record say (see codec.ts). Both the shortest way through a script
 -- (fast-path.lua) and everything else (codec.lua) need it.
 
-local NO_NUMBER, MAX_BACK = 9007199254740992, 281474976710656
-local BACK, MINUS_ONE = 8, 15
+const.NO_NUMBER, const.MAX_BACK = 9007199254740992, 281474976710656
+const.BACK, const.MINUS_ONE = 8, 15
 
 -- The figures that a label names: an array, and whether its last one is whole.
 local function figuresOf(label)
@@ -33,8 +33,8 @@ end
 -- How a record is packed whose head, with its size before it, takes so many bytes, and how many
 -- bytes it takes in all. Where the last two words, or all four, take none, they are left out.
 local function packedForm(headSize, first, second, third, fourth)
-  local a, b = first < MINUS_ONE and first % 8 or 0, second < MINUS_ONE and second % 8 or 0
-  local c, d = third < MINUS_ONE and third % 8 or 0, fourth < MINUS_ONE and fourth % 8 or 0
+  local a, b = first < const.MINUS_ONE and first % 8 or 0, second < const.MINUS_ONE and second % 8 or 0
+  local c, d = third < const.MINUS_ONE and third % 8 or 0, fourth < const.MINUS_ONE and fourth % 8 or 0
   local length = 7 + headSize + a + b + c + d
   if c + d > 0 then
     return string.format('>I7c%dI%dI%dI%dI%d', headSize, a, b, c, d), length

@@ -1,24 +1,24 @@
--- The tag of a word, nN, which is 0 before, and the number that is packed in place of the word, sN.
--- A word that is out of range has no tag: nil. This is no function, because calls take longer than
--- what it does: it stands wherever a text says TAG, once for each word, with its number in place of
--- N.
-if sN == 0 then
-  nN = 0
-elseif sN == untilUs then
-  nN = BACK
-  sN = 0
-elseif sN == -1 then
-  nN = MINUS_ONE
-  sN = 0
+-- The tag of a word, n_k, which is 0 before, and the number that is packed in place of the word,
+-- s_k. A word that is out of range has no tag: nil. This is no function, because calls take longer
+-- than what it does: codec.lua and fast-path.lua have it once for each word, with its number in
+-- place of _k.
+if s_k == 0 then
+  n_k = 0
+elseif s_k == untilUs then
+  n_k = const.BACK
+  s_k = 0
+elseif s_k == -1 then
+  n_k = const.MINUS_ONE
+  s_k = 0
 else
-  local back = untilUs - sN
-  if back >= 0 and back < MAX_BACK and (back < sN or sN < 0) then
-    nN = BACK
-    sN = back
+  local back = untilUs - s_k
+  if back >= 0 and back < const.MAX_BACK and (back < s_k or s_k < 0) then
+    n_k = const.BACK
+    s_k = back
   end
-  if sN < 16777216 then
-    nN = sN > 0 and nN + (sN < 256 and 1 or sN < 65536 and 2 or 3) or nil
+  if s_k < 16777216 then
+    n_k = s_k > 0 and n_k + (s_k < 256 and 1 or s_k < 65536 and 2 or 3) or nil
   else
-    nN = sN < NO_NUMBER and nN + (sN < 4294967296 and 4 or sN < 1099511627776 and 5 or sN < MAX_BACK and 6 or 7) or nil
+    n_k = s_k < const.NO_NUMBER and n_k + (s_k < 4294967296 and 4 or s_k < 1099511627776 and 5 or s_k < const.MAX_BACK and 6 or 7) or nil
   end
 end

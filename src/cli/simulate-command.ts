@@ -1,7 +1,7 @@
 /** `sluice simulate`: what limits do to traffic, drawn in the terminal. */
 
-import { ABOUTS } from '../algorithms/abouts.ts'
 import { RULE } from '../algorithms/algorithm.ts'
+import { ABOUTS } from '../algorithms/list.ts'
 import { limitFrom } from '../config/config.ts'
 import { SluiceError } from '../errors.ts'
 import { type Colours, drawn, explained, slicesFor } from './draw.ts'

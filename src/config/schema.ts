@@ -8,7 +8,7 @@
  * unit or an exponent (`'400d'`, `'1e10/s'`).
  */
 import { permits } from '../algorithms/about.ts'
-import { ABOUTS } from '../algorithms/abouts.ts'
+import { ABOUTS } from '../algorithms/list.ts'
 
 const UNIT = '(?:us|ms|s|min|h|d)'
 /** A decimal number that is not zero. */

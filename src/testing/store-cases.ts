@@ -8,9 +8,9 @@
  * its own must take `step.nowUs` instead.
  */
 
-import { ABOUTS } from '../algorithms/abouts.ts'
 import { type Limit, RULE } from '../algorithms/algorithm.ts'
 import { fixedWindow } from '../algorithms/fixed-window/fixed-window.ts'
+import { ABOUTS } from '../algorithms/list.ts'
 import { SluiceError } from '../errors.ts'
 import { concurrency } from '../limiter/concurrency.ts'
 import { createLimiter, type Limiter } from '../limiter/limiter.ts'

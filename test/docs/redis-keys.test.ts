@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { readState, writeState } from '../../src/algorithms/codec.ts'
-import { FORMATS } from '../../src/algorithms/formats.ts'
+import { FORMATS } from '../../src/algorithms/list.ts'
 import { fromHex, toHex } from '../support/state-bytes.ts'
 
 const page = readFileSync(fileURLToPath(new URL('../../docs/reference/redis-keys.md', import.meta.url)), 'utf8')

@@ -22,6 +22,10 @@ test('the script is the one that the store sends', () => {
   expect(script.text).toBe(sent().text)
 })
 
+test('every place in the script has been filled', () => {
+  for (const place of ['--', 'const.', '_k']) expect(script.text).not.toContain(place)
+})
+
 test('an error of Redis leads to its line', async () => {
   // Two arguments are a label and a cost, and this label is none.
   const error = await redis.send(['EVAL', script.text, '1', 'lines:test', '', '1']).catch((thrown: Error) => thrown)

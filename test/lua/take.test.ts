@@ -203,7 +203,8 @@ test.each(luaPlain().map((plain) => [plain.name, plain] as const))('%s', async (
 })
 
 test('no variable of a rule hides one that its block stands among', async () => {
-  const files = ['stores/redis/fast-path.lua', 'algorithms/word-tag.lua'].map((path) => new URL(`../../src/${path}`, import.meta.url))
+  const paths = ['stores/redis/fast-path.lua', 'stores/redis/fast-word.lua', 'algorithms/word-tag.lua']
+  const files = paths.map((path) => new URL(`../../src/${path}`, import.meta.url))
   const script = (await Promise.all(files.map((file) => readFile(file, 'utf8')))).join('\n')
   const used = new Set(script.replace(/--.*/g, '').match(/[a-zA-Z]\w*/g))
   used.delete('figures')

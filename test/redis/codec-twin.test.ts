@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RULE, type Rule } from '../../src/algorithms/algorithm.ts'
 import { labelOf, readState, writeState } from '../../src/algorithms/codec.ts'
 import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
-import { LIBRARY } from '../../src/stores/redis/script.ts'
+import { libraryText } from '../../src/stores/redis/script.ts'
 import { type LuaRedis, startRedis } from '../lua/in-redis.ts'
 import { Random } from '../model/random.ts'
 import { traceCount } from '../model/trace.ts'
@@ -18,6 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => redis.close())
 
+const LIBRARY = libraryText()
 const HEX = `
 local function toHex(raw)
   return (string.gsub(raw, '.', function(letter) return string.format('%02x', string.byte(letter)) end))

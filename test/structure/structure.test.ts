@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { algorithmFolders, generated, luaSources } from '../../scripts/embed-lua.mjs'
 import * as factories from '../../src/algorithms/all.ts'
-import { FORMATS } from '../../src/algorithms/formats.ts'
+import { ABOUTS, FORMATS } from '../../src/algorithms/list.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const src = join(root, 'src')
@@ -95,8 +95,10 @@ describe('every algorithm folder has its four files, and no others but the parts
   })
 })
 
-test('every algorithm has a format in bytes', () => {
-  expect(FORMATS.map(({ algorithm }) => algorithm.type).sort()).toEqual(Object.keys(factories).sort())
+test('every algorithm has a format in bytes, and says something of itself', () => {
+  const types = Object.keys(factories).sort()
+  expect(FORMATS.map(({ algorithm }) => algorithm.type).sort()).toEqual(types)
+  expect(ABOUTS.map(({ type }) => type).sort()).toEqual(types)
 })
 
 describe('the embedded Lua', () => {
@@ -110,13 +112,13 @@ describe('the embedded Lua', () => {
   })
 })
 
-test.each(['all', 'abouts', 'formats'])('the list algorithms/%s.ts has every folder', (list) => {
+test.each(['all', 'list'])('algorithms/%s.ts has every folder', (list) => {
   const listed = importsOf(`algorithms/${list}.ts`).flatMap((path) => path.split('/').slice(1, -1))
-  expect(listed.sort()).toEqual(algorithmFolders().sort())
+  expect([...new Set(listed)].sort()).toEqual(algorithmFolders().sort())
 })
 
-test('only its folder and the lists name an algorithm, apart from what tests it', () => {
-  const lists = ['all', 'abouts', 'formats'].map((list) => `algorithms/${list}.ts`)
+test('only its folder, the list and the exports name an algorithm, apart from what tests it', () => {
+  const lists = ['algorithms/all.ts', 'algorithms/list.ts']
   // What to write instead of another library's options, and one line of a legend.
   const texts = ['algorithms/rate.ts', 'http/options-check.ts', 'cli/draw.ts']
   // What brings the limiter that makes permits.

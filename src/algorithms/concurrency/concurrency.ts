@@ -13,7 +13,7 @@
  *
  * The state and its entries are in entries.ts, how long a call has to wait is in waits.ts.
  */
-import { type Algorithm, limitOf, type ReleasedLimit, type Rule } from '../algorithm.ts'
+import { type Algorithm, type Format, limitOf, type ReleasedLimit, type Rule } from '../algorithm.ts'
 import { type Duration, durationUs, invalid, MAX_FILL_US, onlyOptionsOf, permitsOf } from '../rate.ts'
 import {
   AT,
@@ -245,6 +245,8 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
     return fields
   },
 }
+
+export const concurrencyFormat: Format = { format: 9, algorithm: concurrencyAlgorithm, figures: 2 }
 
 function hasRoom(own: ConcurrencyRule, s: Float64Array, i: number, atUs: number): boolean {
   return heldAt(s, i, atUs) + waitingAt(s, i, atUs) < own.places

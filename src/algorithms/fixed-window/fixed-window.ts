@@ -5,7 +5,7 @@
  * written. The end is kept, because calls under other numbers may have moved it: of two ends the
  * later one stays. A count of 0 is no window at all: it equals a key that was never used.
  */
-import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
+import { type Algorithm, type Format, type Limit, limitOf, type Rule } from '../algorithm.ts'
 import { type Duration, durationUs, invalid, onlyOptionsOf, permitsOf } from '../rate.ts'
 
 const START = 0
@@ -152,6 +152,8 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
     atUs: s[i + AT] as number,
   }),
 }
+
+export const fixedWindowFormat: Format = { format: 4, algorithm: fixedWindowAlgorithm, figures: 4 }
 
 /** An earlier reading of the clock counts as the time of writing. */
 function effectiveUs(s: Float64Array, i: number, nowUs: number): number {

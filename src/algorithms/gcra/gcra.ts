@@ -6,7 +6,7 @@
  * until it is written again below it; otherwise the date is -1. Without a date an earlier reading
  * of the clock sees a higher level, up to the capacity that the state was written under.
  */
-import { type Algorithm, type Limit, limitOf } from '../algorithm.ts'
+import { type Algorithm, type Format, type Limit, limitOf } from '../algorithm.ts'
 import {
   cutToCapacity,
   dateIfBooked,
@@ -95,6 +95,8 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
 
   fields: (_own, s, i) => levelFields(s, i),
 }
+
+export const gcraFormat: Format = { format: 1, algorithm: gcraAlgorithm, figures: 3 }
 
 function redate(own: LevelRule, s: Float64Array, i: number, nowUs: number): boolean {
   if (!isDated(s, i)) return !isWithinCapacity(own, s, i, nowUs) && cutToCapacity(own, s, i, nowUs)

@@ -6,7 +6,7 @@
  * as a queue it also says how long to wait for the water that was there before (`delayMs`), so that
  * departures are evenly spaced.
  */
-import { type Algorithm, type Limit, limitOf } from '../algorithm.ts'
+import { type Algorithm, type Format, type Limit, limitOf } from '../algorithm.ts'
 import { mulDiv, remainder } from '../arithmetic.ts'
 import {
   type LevelRule,
@@ -87,3 +87,5 @@ export const leakyBucketAlgorithm: Algorithm<LevelRule> = {
     return { water: whole, part, atUs }
   },
 }
+
+export const leakyBucketFormat: Format = { format: 3, algorithm: leakyBucketAlgorithm, figures: 3 }

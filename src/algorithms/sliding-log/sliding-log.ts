@@ -15,7 +15,7 @@
  * writes one entry. An entry that was given back and is not the newest stays as one that counts
  * nothing.
  */
-import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
+import { type Algorithm, type Format, type Limit, limitOf, type Rule } from '../algorithm.ts'
 import { type Duration, durationUs, invalid, onlyOptionsOf } from '../rate.ts'
 import { moveWords } from '../words.ts'
 
@@ -169,6 +169,8 @@ export const slidingLogAlgorithm: Algorithm = {
     return fields
   },
 }
+
+export const slidingLogFormat: Format = { format: 8, algorithm: slidingLogAlgorithm, figures: 2 }
 
 /**
  * The places of a ring for so many entries: a quarter more, so that it does not have to be made

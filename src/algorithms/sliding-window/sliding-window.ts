@@ -11,7 +11,7 @@
  * and offsets are exact for any window: time x perPeriod / periodUs is the slot's number and leaves
  * the offset.
  */
-import { type Algorithm, type Limit, limitOf, type Rule } from '../algorithm.ts'
+import { type Algorithm, type Format, type Limit, limitOf, type Rule } from '../algorithm.ts'
 import { greatestCommonDivisor, mulAddDivUp, mulDiv, remainder } from '../arithmetic.ts'
 import { type Duration, durationUs, invalid, onlyOptionsOf, permitsOf } from '../rate.ts'
 import { clearWords } from '../words.ts'
@@ -182,6 +182,8 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
     return fields
   },
 }
+
+export const slidingWindowFormat: Format = { format: 7, algorithm: slidingWindowAlgorithm, figures: 3 }
 
 function effectiveUs(s: Float64Array, i: number, nowUs: number): number {
   return Math.max(s[i + AT] as number, nowUs)

@@ -5,7 +5,7 @@
  * State: a level (../level.ts) whose level is the tokens that are missing. People see the tokens
  * that are there.
  */
-import { type Algorithm, type Limit, limitOf } from '../algorithm.ts'
+import { type Algorithm, type Format, type Limit, limitOf } from '../algorithm.ts'
 import {
   type LevelRule,
   levelCancel,
@@ -74,3 +74,5 @@ export const tokenBucketAlgorithm: Algorithm<LevelRule> = {
     return { tokens, part: part > 0 ? own.periodUs - part : 0, atUs }
   },
 }
+
+export const tokenBucketFormat: Format = { format: 2, algorithm: tokenBucketAlgorithm, figures: 3 }

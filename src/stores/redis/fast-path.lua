@@ -1,8 +1,7 @@
 -- Decisions by one limit whose states have four words at most, on keys that hold nothing or one
 -- state under the same numbers; general-path.lua decides all others. This stands in a script once
--- for each such algorithm that it is for: FORMAT, RULE, TAKE, CHARGE and SETTLE are put in, and
--- lines about WORDS stand once for each word, with its number in place of N (word-tag.lua in place
--- of TAG).
+-- for each such algorithm that it is for. FORMAT, RULE, TAKE, CHARGE and SETTLE are put in, and
+-- what is done with each word: WORDS BY TAGS (fast-word.lua) and TAGS OF WORDS (word-tag.lua).
 elseif format == --[[FORMAT]] then
   local labelSize, figures = #label, figuresOf(label)
   --[[RULE]]
@@ -48,21 +47,10 @@ elseif format == --[[FORMAT]] then
             idleAtUs, known, s1, s2, s3, s4 = unpackBytes(form, raw)
           end
         end
-        isUsual = known and idleAtUs < NO_NUMBER and t4 <= --[[MOST TAG]]
+        isUsual = known and idleAtUs < const.NO_NUMBER and t4 <= --[[MOST TAG]]
         if isUsual and idleAtUs > nowUs then
           isHeld = true
-          -- A word that takes no bytes was not unpacked.
-          --[[WORDS]]
-          if tN < BACK then
-            sN = tN > 0 and sN or 0
-          elseif tN == BACK then
-            sN = idleAtUs
-          elseif tN == MINUS_ONE then
-            sN = -1
-          else
-            sN = idleAtUs - sN
-          end
-          --[[END]]
+          --[[WORDS BY TAGS]]
         end
       end
       if isUsual then
@@ -77,10 +65,8 @@ elseif format == --[[FORMAT]] then
         local untilUs, failed = nowUs + resetUs, nil
         if changed then
           local n1, n2, n3, n4 = 0, 0, 0, 0
-          --[[WORDS]]
-          --[[TAG]]
-          --[[END]]
-          isUsual = untilUs < NO_NUMBER
+          --[[TAGS OF WORDS]]
+          isUsual = untilUs < const.NO_NUMBER
           if n1 ~= t1 or n2 ~= t2 or n3 ~= t3 or n4 ~= t4 or not known then
             isUsual = n1 and n2 and n3 and n4 and isUsual
             if isUsual then
@@ -99,7 +85,7 @@ elseif format == --[[FORMAT]] then
               local ttl = resetUs / 1000
               ttl = ttl + -ttl % 1
               ttl = ttl > leastTtlMs and ttl or leastTtlMs
-              ttl = ttl < MOST_AS_TEXT and asText('%d', ttl) or ttl
+              ttl = ttl < const.MOST_AS_TEXT and asText('%d', ttl) or ttl
               -- With GET it refuses to write over a key of another type, which looked like none.
               done = raw and try('SET', name, record, 'PX', ttl) or try('SET', name, record, 'PX', ttl, 'GET')
             end

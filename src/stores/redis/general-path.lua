@@ -34,7 +34,7 @@ end
 
 -- The numbers that a state of a cell is written by: the cell's, or others.
 local function numbersOf(shape, cell)
-  local label, numbers = shape[LABEL], cell.numbers
+  local label, numbers = shape[const.LABEL], cell.numbers
   if label ~= numbers.label then
     local format, wanted = byte(label), library().formats[byte(numbers.label)]
     local kind = library().formats[format]
@@ -45,8 +45,8 @@ local function numbersOf(shape, cell)
     end
     numbers = library().ruleBy(label)
   end
-  if shape[WORDS] > numbers.words then
-    foreign('it holds a state of ' .. shape[WORDS] .. ' words, and ' .. library().ruleBy(label).numbers .. ' has ' .. numbers.words)
+  if shape[const.WORDS] > numbers.words then
+    foreign('it holds a state of ' .. shape[const.WORDS] .. ' words, and ' .. library().ruleBy(label).numbers .. ' has ' .. numbers.words)
   end
   return numbers
 end
@@ -55,8 +55,8 @@ end
 -- the numbers that they are written by.
 local function cellOf(run, shape, head)
   local cell = run.byName[sub(head, 3, 2 + byte(head, 2))] or false
-  shape[CELL], shape[OWN] = cell, cell and numbersOf(shape, cell)
-  shape[RUN] = run
+  shape[const.CELL], shape[const.OWN] = cell, cell and numbersOf(shape, cell)
+  shape[const.RUN] = run
   return cell
 end
 
@@ -148,24 +148,24 @@ local function find(run, place, k)
   local at = 1
   while at <= last or last == 0 do
     local text, from = raw, at
-    if isLarge and at + MOST_HEAD > #raw and #raw < last then
-      text, from = bytesOf(held, at, math.min(at + MOST_HEAD, last)), 1
+    if isLarge and at + const.MOST_HEAD > #raw and #raw < last then
+      text, from = bytesOf(held, at, math.min(at + const.MOST_HEAD, last)), 1
     end
     local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', text, from)
     wordsAt = wordsAt + at - from
     local shape = shapes[head] or shapeOf(head, run.label)
-    local next = wordsAt + shape[SIZE]
-    if next > last + 1 or idleAtUs >= NO_NUMBER then
+    local next = wordsAt + shape[const.SIZE]
+    if next > last + 1 or idleAtUs >= const.NO_NUMBER then
       foreign('it holds no states of Sluice')
     end
     -- What is idle equals a state that never was.
     if idleAtUs > nowUs then
-      local cell = shape[CELL]
-      if shape[RUN] ~= run then
+      local cell = shape[const.CELL]
+      if shape[const.RUN] ~= run then
         cell = cellOf(run, shape, head)
       end
       if cell and cell.place == place then
-        local own, s = shape[OWN], nil
+        local own, s = shape[const.OWN], nil
         if cell.isHeld then
           foreign('it holds two states of one limit')
         elseif shape.isLarge then
@@ -185,7 +185,7 @@ local function find(run, place, k)
         cell.to = next - 1
         cell.idleAtUs = idleAtUs
         if own.neededWords then
-          pages().grown(cell, shape[WORDS])
+          pages().grown(cell, shape[const.WORDS])
         end
         if own ~= cell.numbers then
           isOwn = false

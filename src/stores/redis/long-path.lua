@@ -3,7 +3,7 @@
 -- function for each verb.
 
 -- A small state of permits, with its head, nearly always has fewer bytes.
-local SMALL_BYTES = 192
+const.SMALL_BYTES = 192
 
 -- Deletes a key whose one state is idle by now, instead of writing that. Where the server is full,
 -- or does not allow it, nothing is done: what comes behind the first write of a script is never
@@ -23,7 +23,7 @@ local function longEach(run, first, last)
   local large, told, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.told, run.verb == 'g', run.verb == 'r', nil
   -- A large state goes on reading from what it was found in, also one that is used again. Of
   -- permits that are given back or renewed, nearly all states are small.
-  local held, bytes = run.held, (isReleased or isRenewal) and SMALL_BYTES
+  local held, bytes = run.held, (isReleased or isRenewal) and const.SMALL_BYTES
   for k = first, last do
     local key, s, raw, total, idleAtUs = keys[k], small, nil, nil, 0
     current = k
@@ -52,10 +52,10 @@ local function longEach(run, first, last)
       local head, at
       idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
       local shape = shapes[head] or shapeOf(head, label)
-      local form = shape[FORM]
-      isUsual = shape[LABEL] == label and at + shape[SIZE] == total + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
+      local form = shape[const.FORM]
+      isUsual = shape[const.LABEL] == label and at + shape[const.SIZE] == total + 1 and shape[const.WORDS] <= words and idleAtUs < const.NO_NUMBER
       isHeld = isUsual and idleAtUs > nowUs
-      before = isHeld and shape[WORDS] or 0
+      before = isHeld and shape[const.WORDS] or 0
       if isHeld and not (form and total == #raw) then
         isUsual = isLarge and not form
         if isUsual then

@@ -4,12 +4,12 @@
 
 -- So many bytes of a key are read at once, and so many words from then on. Few, because reading
 -- them takes time.
-local FIRST_BYTES, PAGE = 128, 16
+const.FIRST_BYTES, const.PAGE = 128, 16
 -- Words that are so near to each other are written as one piece.
-local NEAR, MOST_OF_PIECE = 8, 2000
+const.NEAR, const.MOST_OF_PIECE = 8, 2000
 -- A key that is written in place lives so long at least: PEXPIRE deletes one at once whose last
 -- millisecond passes meanwhile, and SETRANGE would make another.
-local LEAST_IN_PLACE_US = 1000000
+const.LEAST_IN_PLACE_US = 1000000
 
 -- A reply, unless it is an error.
 local function checked(reply)
@@ -41,7 +41,7 @@ local function open(held, key, bytes)
     raw = checked(raw) == '' and checked(try('GET', key))
   end
   local size = raw and #raw or 0
-  if size == (bytes or FIRST_BYTES) then
+  if size == (bytes or const.FIRST_BYTES) then
     size = checked(try('STRLEN', key))
   end
   held.key, held.raw, held.size = key, raw, size
@@ -54,16 +54,16 @@ local function readWord(s, k)
   if not (k >= 1 and k <= words and k % 1 == 0) then
     return k > words and k < s.length and 0 or foreign('it has no word ' .. k)
   end
-  local inPage = (k - 1) % PAGE
+  local inPage = (k - 1) % const.PAGE
   local pages, page = s.pages, k - inPage
   local text = pages[page]
   if not text then
     local from = s.at + page * 8 - 8
-    text = bytesOf(s.held, from, from + (page + PAGE <= words and PAGE or words - page + 1) * 8 - 1)
+    text = bytesOf(s.held, from, from + (page + const.PAGE <= words and const.PAGE or words - page + 1) * 8 - 1)
     pages[page] = text
   end
   local word = unpackBytes('>d', text, inPage * 8 + 1)
-  if not (word >= -1 and word < NO_NUMBER and word % 1 == 0) then
+  if not (word >= -1 and word < const.NO_NUMBER and word % 1 == 0) then
     foreign('a word is out of range')
   end
   local touched, count = s.touched, s.count
@@ -90,17 +90,17 @@ local LARGE = {
 -- `touched`: the words that were read or written since, each with what was read. `s`: the one that
 -- was there before, in the same key or another, if that is needed no more.
 local function largeState(held, shape, head, at, s)
-  local words, text, from = shape[WORDS], held.raw, at
-  if words <= MOST_TAGGED then
+  local words, text, from = shape[const.WORDS], held.raw, at
+  if words <= const.MOST_TAGGED then
     foreign(words .. ' words are no large state')
-  elseif at + HEAD_WORDS * 8 > #text + 1 then
-    text, from = bytesOf(held, at, at + HEAD_WORDS * 8 - 1), 1
+  elseif at + const.HEAD_WORDS * 8 > #text + 1 then
+    text, from = bytesOf(held, at, at + const.HEAD_WORDS * 8 - 1), 1
   end
   local a, b, c, d, e, f, g, h, i = unpackBytes('>ddddddddd', text, from)
   local isInRange = a >= -1 and b >= -1 and c >= -1 and d >= -1 and e >= -1 and f >= -1 and g >= -1 and h >= -1 and i >= -1
   local parts = a % 1 + b % 1 + c % 1 + d % 1 + e % 1 + f % 1 + g % 1 + h % 1 + i % 1
   -- Infinity leaves no number as its part.
-  if not (isInRange and parts == 0 and a + b + c + d + e + f + g + h + i < NO_NUMBER * HEAD_WORDS) then
+  if not (isInRange and parts == 0 and a + b + c + d + e + f + g + h + i < const.NO_NUMBER * const.HEAD_WORDS) then
     foreign('a word is out of range')
   end
   if not s then
@@ -141,7 +141,7 @@ local function addChanges(pieces, size, s, last)
   while j <= count do
     local from, to = changed[j], changed[j]
     j = j + 1
-    while j <= count and changed[j] - to <= NEAR and changed[j] - from < MOST_OF_PIECE do
+    while j <= count and changed[j] - to <= const.NEAR and changed[j] - from < const.MOST_OF_PIECE do
       to, j = changed[j], j + 1
     end
     for k = from, to do
@@ -161,7 +161,7 @@ local function newRecords()
   -- now on.
   local function changedRecordOf(label, s, words, idleAtUs)
     local kept, changes = math.min(words, s.words), {}
-    local next, rest, zeros = HEAD_WORDS + 1, bytesOf(s.held, s.at, s.at + kept * 8 - 1), string.rep('\0', 8)
+    local next, rest, zeros = const.HEAD_WORDS + 1, bytesOf(s.held, s.at, s.at + kept * 8 - 1), string.rep('\0', 8)
     local pieces = { beginning(largeHead(label, words), s, idleAtUs) }
     for k = 1, addChanges(changes, 0, s, words), 2 do
       local from, bytes = changes[k], changes[k + 1]
@@ -178,7 +178,7 @@ local function newRecords()
 
   local function recordFor(cell, words, idleAtUs)
     local own, s = cell.own, cell.s
-    if words <= MOST_TAGGED then
+    if words <= const.MOST_TAGGED then
       return recordOf(own.label, own, s[1], s[2], s[3], s[4], s, words, idleAtUs)
     elseif getmetatable(s) == LARGE then
       return changedRecordOf(own.label, s, words, idleAtUs)
@@ -198,7 +198,7 @@ local function grown(cell, words)
   end
   local most = own.neededWords(s, 1)
   -- Entries that the rule does not allow would be looked for one by one.
-  if not (most >= 0 and most <= own.words + MOST_GROWTH) then
+  if not (most >= 0 and most <= own.words + const.MOST_GROWTH) then
     foreign('it says that it has ' .. most .. ' words')
   end
   most = most > words and most or words
@@ -249,7 +249,7 @@ local function piecesInPlace(cells, place)
       local own, s, idleAtUs = cell.own, cell.s, nowUs + cell.verdict.resetUs
       if not cell.isHeld then
         return nil
-      elseif getmetatable(s) == LARGE and s.words == wordsToWrite(cell) and shapes[s.head][LABEL] == own.label then
+      elseif getmetatable(s) == LARGE and s.words == wordsToWrite(cell) and shapes[s.head][const.LABEL] == own.label then
         pieces.size = addLarge(pieces, pieces.size, s, cell.from, idleAtUs)
       else
         local text = recordFor(cell, wordsToWrite(cell), idleAtUs)
@@ -275,7 +275,7 @@ local function writeInPlace(key, pieces, size, untilUs, keptUs)
     hasWritten = true
   end
   if untilUs ~= keptUs then
-    checked(try('PEXPIRE', key, ttlOf(untilUs - nowUs > LEAST_IN_PLACE_US and untilUs or nowUs + LEAST_IN_PLACE_US)))
+    checked(try('PEXPIRE', key, ttlOf(untilUs - nowUs > const.LEAST_IN_PLACE_US and untilUs or nowUs + const.LEAST_IN_PLACE_US)))
   end
   for k = 1, size, 2 do
     checked(try('SETRANGE', key, placeText(pieces[k]), pieces[k + 1]))

@@ -30,8 +30,8 @@
 
 local try, keys, argv, pack, unpackBytes, asText = redis.pcall, KEYS, ARGV, struct.pack, struct.unpack, string.format
 -- Numbers below this are written down as text by `%d`, on every server.
-local MOST_AS_TEXT = 2147483648
-local ENTERED_LATER, ALLOWED, LIMITED, IMPOSSIBLE = -4, -1, -2, -3
+const.MOST_AS_TEXT = 2147483648
+const.ENTERED_LATER, const.ALLOWED, const.LIMITED, const.IMPOSSIBLE = -4, -1, -2, -3
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from
 -- when its time to live is set.
@@ -47,10 +47,10 @@ local reply, size = { nowUs, nil, nil }, 1
 -- Adds the answer of one limit in full. Answers how much has been answered then.
 local function sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
   if enteredUs > nowUs then
-    reply[size + 1], reply[size + 2] = ENTERED_LATER, enteredUs - nowUs
+    reply[size + 1], reply[size + 2] = const.ENTERED_LATER, enteredUs - nowUs
     size = size + 2
   end
-  reply[size + 1] = outcome == 'limited' and LIMITED or outcome == 'allowed' and ALLOWED or IMPOSSIBLE
+  reply[size + 1] = outcome == 'limited' and const.LIMITED or outcome == 'allowed' and const.ALLOWED or const.IMPOSSIBLE
   reply[size + 2], reply[size + 3] = remaining, outcome == 'impossible' and 0 or retryUs
   reply[size + 4], reply[size + 5] = resetUs, delayUs
   return size + 5
@@ -60,8 +60,8 @@ end
 -- in a key of another type either), and what this call has found out or written since, by their
 -- name. Where states may be large, keys are not read as a whole, but each when it is decided on.
 local values, heldBy, isLarge = { nil }, { one = nil }, not isPlain and argv[2] == '1'
-for first = 1, #keys > 1 and not isLarge and #keys or 0, MOST_AT_ONCE do
-  local last = first + MOST_AT_ONCE - 1
+for first = 1, #keys > 1 and not isLarge and #keys or 0, const.MOST_AT_ONCE do
+  local last = first + const.MOST_AT_ONCE - 1
   local found = try('MGET', unpack(keys, first, last < #keys and last or #keys))
   -- A user who may not call it reads one by one.
   if first == 1 and not found.err then

@@ -4,8 +4,8 @@
 export const tags = `-- What a label and the tags of a record say (see codec.ts). Both the shortest way through a script
 -- (fast-path.lua) and everything else (codec.lua) need it.
 
-local NO_NUMBER, MAX_BACK = 9007199254740992, 281474976710656
-local BACK, MINUS_ONE = 8, 15
+const.NO_NUMBER, const.MAX_BACK = 9007199254740992, 281474976710656
+const.BACK, const.MINUS_ONE = 8, 15
 
 -- The figures that a label names: an array, and whether its last one is whole.
 local function figuresOf(label)
@@ -36,8 +36,8 @@ end
 -- How a record is packed whose head, with its size before it, takes so many bytes, and how many
 -- bytes it takes in all. Where the last two words, or all four, take none, they are left out.
 local function packedForm(headSize, first, second, third, fourth)
-  local a, b = first < MINUS_ONE and first % 8 or 0, second < MINUS_ONE and second % 8 or 0
-  local c, d = third < MINUS_ONE and third % 8 or 0, fourth < MINUS_ONE and fourth % 8 or 0
+  local a, b = first < const.MINUS_ONE and first % 8 or 0, second < const.MINUS_ONE and second % 8 or 0
+  local c, d = third < const.MINUS_ONE and third % 8 or 0, fourth < const.MINUS_ONE and fourth % 8 or 0
   local length = 7 + headSize + a + b + c + d
   if c + d > 0 then
     return string.format('>I7c%dI%dI%dI%dI%d', headSize, a, b, c, d), length
@@ -65,29 +65,38 @@ end
 `
 
 /** src/algorithms/word-tag.lua */
-export const wordTag = `-- The tag of a word, nN, which is 0 before, and the number that is packed in place of the word, sN.
--- A word that is out of range has no tag: nil. This is no function, because calls take longer than
--- what it does: it stands wherever a text says TAG, once for each word, with its number in place of
--- N.
-if sN == 0 then
-  nN = 0
-elseif sN == untilUs then
-  nN = BACK
-  sN = 0
-elseif sN == -1 then
-  nN = MINUS_ONE
-  sN = 0
+export const wordTag = `-- The tag of a word, n_k, which is 0 before, and the number that is packed in place of the word,
+-- s_k. A word that is out of range has no tag: nil. This is no function, because calls take longer
+-- than what it does: codec.lua and fast-path.lua have it once for each word, with its number in
+-- place of _k.
+if s_k == 0 then
+  n_k = 0
+elseif s_k == untilUs then
+  n_k = const.BACK
+  s_k = 0
+elseif s_k == -1 then
+  n_k = const.MINUS_ONE
+  s_k = 0
 else
-  local back = untilUs - sN
-  if back >= 0 and back < MAX_BACK and (back < sN or sN < 0) then
-    nN = BACK
-    sN = back
+  local back = untilUs - s_k
+  if back >= 0 and back < const.MAX_BACK and (back < s_k or s_k < 0) then
+    n_k = const.BACK
+    s_k = back
   end
-  if sN < 16777216 then
-    nN = sN > 0 and nN + (sN < 256 and 1 or sN < 65536 and 2 or 3) or nil
+  if s_k < 16777216 then
+    n_k = s_k > 0 and n_k + (s_k < 256 and 1 or s_k < 65536 and 2 or 3) or nil
   else
-    nN = sN < NO_NUMBER and nN + (sN < 4294967296 and 4 or sN < 1099511627776 and 5 or sN < MAX_BACK and 6 or 7) or nil
+    n_k = s_k < const.NO_NUMBER and n_k + (s_k < 4294967296 and 4 or s_k < 1099511627776 and 5 or s_k < const.MAX_BACK and 6 or 7) or nil
   end
+end
+`
+
+/** src/algorithms/word-by-tag.lua */
+export const wordByTag = `-- A word, s[_k], by its tag: as it was unpacked, or counted back from when the state is idle.
+-- codec.lua has this once for each of the first four words, with its number in place of _k.
+local t_k = shape[const.TAGS + _k]
+if t_k >= const.BACK then
+  s[_k] = t_k < const.MINUS_ONE and idleAtUs - s[_k] or -1
 end
 `
 
@@ -100,17 +109,17 @@ export const codec = `-- States as bytes: the twin of codec.ts, where the layout
 
 local pack, unpackBytes = struct.pack, struct.unpack
 
-local LEAD, LONG_TAGS = 4, 6
+const.LEAD, const.LONG_TAGS = 4, 6
 -- States of more words are large: their words are doubles. So many bytes tell how many.
-local MOST_TAGGED, DOUBLE_TAGS = 20, 3
+const.MOST_TAGGED, const.DOUBLE_TAGS = 20, 3
 -- A call takes no more values than fit Lua's stack.
-local MOST_AT_ONCE = 4000
+const.MOST_AT_ONCE = 4000
 
 -- What heads say, each a list: the label, how many words there are, how they are unpacked and how
 -- many bytes they take, the tags of the first four (behind TAGS), the two that those behind them
 -- take in turn; and for which run of decisions the limit that it is about was looked up, its cell,
 -- and the numbers that it is written by (see run.lua).
-local LABEL, WORDS, FORM, SIZE, TAGS, EVEN, ODD, RUN, CELL, OWN = 1, 2, 3, 4, 4, 9, 10, 11, 12, 13
+const.LABEL, const.WORDS, const.FORM, const.SIZE, const.TAGS, const.EVEN, const.ODD, const.RUN, const.CELL, const.OWN = 1, 2, 3, 4, 4, 9, 10, 11, 12, 13
 -- With room for one, as a lone decision needs it: tables that grow are made anew.
 local shapes = { one = nil }
 
@@ -133,27 +142,27 @@ local function newLong()
 
   -- Adds to a shape what stands behind the first words.
   local function extend(shape, even, odd, behind)
-    if behind > MOST_TAGGED - LEAD then
-      foreign(LEAD + behind .. ' words have no tags')
+    if behind > const.MOST_TAGGED - const.LEAD then
+      foreign(const.LEAD + behind .. ' words have no tags')
     end
     -- Filled up to what is read, with words that take no bytes.
-    local form = shape[FORM] .. formOf(even, odd, behind) .. rep('I0', MOST_TAGGED - LEAD - behind)
-    shape[WORDS], shape[FORM], shape[EVEN], shape[ODD], shape[SIZE] = LEAD + behind, form, even, odd, struct.size(form)
+    local form = shape[const.FORM] .. formOf(even, odd, behind) .. rep('I0', const.MOST_TAGGED - const.LEAD - behind)
+    shape[const.WORDS], shape[const.FORM], shape[const.EVEN], shape[const.ODD], shape[const.SIZE] = const.LEAD + behind, form, even, odd, struct.size(form)
   end
 
   -- The words from one place on whose tag counts them back, every second of them.
   local function readBack(s, tag, from, words, idleAtUs)
-    for k = from, tag >= BACK and words or 0, 2 do
-      s[k] = tag < MINUS_ONE and idleAtUs - s[k] or -1
+    for k = from, tag >= const.BACK and words or 0, 2 do
+      s[k] = tag < const.MINUS_ONE and idleAtUs - s[k] or -1
     end
   end
 
   -- All words of a record, the first four as they are packed.
   local function read(shape, raw, at, idleAtUs, s)
-    local words = shape[WORDS]
-    s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15], s[16], s[17], s[18], s[19], s[20] = unpackBytes(shape[FORM], raw, at)
-    readBack(s, shape[EVEN], LEAD + 1, words, idleAtUs)
-    readBack(s, shape[ODD], LEAD + 2, words, idleAtUs)
+    local words = shape[const.WORDS]
+    s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15], s[16], s[17], s[18], s[19], s[20] = unpackBytes(shape[const.FORM], raw, at)
+    readBack(s, shape[const.EVEN], const.LEAD + 1, words, idleAtUs)
+    readBack(s, shape[const.ODD], const.LEAD + 2, words, idleAtUs)
   end
 
   local function bytesFor(number)
@@ -177,22 +186,22 @@ local function newLong()
     end
     local back = idleAtUs - least
     if least == -1 and most == -1 then
-      return MINUS_ONE
-    elseif idleAtUs >= most and back < MAX_BACK and (least < 0 or back < most) then
-      return BACK + bytesFor(back)
+      return const.MINUS_ONE
+    elseif idleAtUs >= most and back < const.MAX_BACK and (least < 0 or back < most) then
+      return const.BACK + bytesFor(back)
     end
-    return least >= 0 and most < NO_NUMBER and bytesFor(most) or foreign('a word is out of range')
+    return least >= 0 and most < const.NO_NUMBER and bytesFor(most) or foreign('a word is out of range')
   end
 
   -- The words behind the first ones as they are packed.
   local function numbersOf(s, count, even, odd, idleAtUs)
-    if even < BACK and odd < BACK then
+    if even < const.BACK and odd < const.BACK then
       return s
     end
     local numbers = {}
-    for k = LEAD + 1, count, 2 do
-      numbers[k] = even < BACK and s[k] or idleAtUs - s[k]
-      numbers[k + 1] = k < count and (odd < BACK and s[k + 1] or idleAtUs - s[k + 1]) or nil
+    for k = const.LEAD + 1, count, 2 do
+      numbers[k] = even < const.BACK and s[k] or idleAtUs - s[k]
+      numbers[k + 1] = k < count and (odd < const.BACK and s[k + 1] or idleAtUs - s[k + 1]) or nil
     end
     return numbers
   end
@@ -200,7 +209,7 @@ local function newLong()
   -- The record of a state of so many words. \`tags\`, and a to d: those of the first four, and their
   -- numbers.
   local function write(label, forms, heads, s, count, tags, a, b, c, d, idleAtUs)
-    local even, odd, behind = tagOf(s, LEAD + 1, count, idleAtUs), tagOf(s, LEAD + 2, count, idleAtUs), count - LEAD
+    local even, odd, behind = tagOf(s, const.LEAD + 1, count, idleAtUs), tagOf(s, const.LEAD + 2, count, idleAtUs), count - const.LEAD
     local numbers, number = numbersOf(s, count, even, odd, idleAtUs), ((tags * 16 + even) * 16 + odd) * 256 + behind
     local form, head = forms[number], heads[number]
     if not form then
@@ -208,7 +217,7 @@ local function newLong()
       form = '>I7Bc0' .. FORMS[floor(tags / 4096)] .. FORMS[floor(tags / 256) % 16] .. FORMS[floor(tags / 16) % 16] .. FORMS[tags % 16] .. formOf(even, odd, behind)
       forms[number], heads[number] = form, head
     end
-    return pack(form, idleAtUs, #head, head, a, b, c, d, unpack(numbers, LEAD + 1, count))
+    return pack(form, idleAtUs, #head, head, a, b, c, d, unpack(numbers, const.LEAD + 1, count))
   end
 
   return { extend = extend, read = read, write = write }
@@ -229,11 +238,11 @@ local function shapeOf(head, label)
     label = sub(head, 1, labelSize)
   end
   local lead, first, second, turns, high, middle, low = #head - labelSize, byte(head, labelSize + 1, labelSize + 6)
-  if lead == DOUBLE_TAGS then
+  if lead == const.DOUBLE_TAGS then
     local words = first * 65536 + second * 256 + turns
     shapes[head] = { label, words, false, words * 8, isLarge = true }
     return shapes[head]
-  elseif lead > 2 and lead ~= LONG_TAGS then
+  elseif lead > 2 and lead ~= const.LONG_TAGS then
     foreign(lead .. ' bytes are no tags')
   end
   first, second = first or 0, second or 0
@@ -257,19 +266,14 @@ end
 -- The words of a record, and zeros behind them, so many at least in all. \`at\`: where their bytes
 -- begin; they are all there.
 local function readWords(shape, raw, at, idleAtUs, s, least)
-  local words = shape[WORDS]
-  if words > LEAD then
+  local words = shape[const.WORDS]
+  if words > const.LEAD then
     long.read(shape, raw, at, idleAtUs, s)
   else
-    s[1], s[2], s[3], s[4] = unpackBytes(shape[FORM], raw, at)
-    words = LEAD
+    s[1], s[2], s[3], s[4] = unpackBytes(shape[const.FORM], raw, at)
+    words = const.LEAD
   end
-  --[[WORDS]]
-  local tN = shape[TAGS + N]
-  if tN >= BACK then
-    s[N] = tN < MINUS_ONE and idleAtUs - s[N] or -1
-  end
-  --[[END]]
+  --[[WORDS BY TAGS]]
   for k = words + 1, least do
     s[k] = 0
   end
@@ -281,21 +285,19 @@ end
 -- written with this label.
 local function recordOf(label, written, s1, s2, s3, s4, s, most, untilUs)
   local forms, heads, count = written.forms, written.heads, most
-  while count > LEAD and s[count] == 0 do
+  while count > const.LEAD and s[count] == 0 do
     count = count - 1
   end
-  if not (untilUs < NO_NUMBER) then
+  if not (untilUs < const.NO_NUMBER) then
     foreign('a state has no end')
   end
   local n1, n2, n3, n4 = 0, 0, 0, 0
-  --[[WORDS]]
-  --[[TAG]]
-  --[[END]]
+  --[[TAGS OF WORDS]]
   if not (n1 and n2 and n3 and n4) then
     foreign('a word is out of range')
   end
   local tags = ((n1 * 16 + n2) * 16 + n3) * 16 + n4
-  if count > LEAD then
+  if count > const.LEAD then
     long = long or newLong()
     return long.write(label, forms, heads, s, count, tags, s1, s2, s3, s4, untilUs)
   end
@@ -332,13 +334,13 @@ local function ruleOf(label, isKnown)
     foreign('the figures are not those of a ' .. FORMATS[format])
   end
   for k = 0, isKnown and -1 or figures.length - 1 do
-    if not (figures[k] <= MAX_FIGURE) then
+    if not (figures[k] <= const.MAX_FIGURE) then
       foreign('a figure is out of range')
     end
   end
   local rule = algorithmOf(format).ruleOf(figures)
   local capacity, windowUs = rule.capacity, rule.windowUs
-  if not isKnown and not (capacity >= 1 and capacity <= MAX_PERMITS and windowUs >= 1 and windowUs <= MAX_FILL_US and rule.words <= MAX_WORDS) then
+  if not isKnown and not (capacity >= 1 and capacity <= const.MAX_PERMITS and windowUs >= 1 and windowUs <= const.MAX_FILL_US and rule.words <= const.MAX_WORDS) then
     foreign('the figures ' .. rule.numbers .. ' are no limit of the type ' .. FORMATS[format])
   end
   rule.label, rule.forms, rule.heads, rule.neededWords = label, {}, {}, rule.algorithm.neededWords
@@ -352,11 +354,11 @@ export const largeStates = `-- Large states as bytes (see codec.ts): the words a
 -- place.
 
 -- So many words are written with the head of the record.
-local HEAD_WORDS = 9
+const.HEAD_WORDS = 9
 
 -- What a record of a large state begins with: when it is idle, its head, and the first words.
 local function beginning(head, s, idleAtUs)
-  return idleAtUs < NO_NUMBER and pack('>I7Bc0ddddddddd', idleAtUs, #head, head, s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9])
+  return idleAtUs < const.NO_NUMBER and pack('>I7Bc0ddddddddd', idleAtUs, #head, head, s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9])
     or foreign('a state has no end')
 end
 
@@ -373,8 +375,8 @@ end
 -- The record of a large state whose words are all in the table.
 local function doublesOf(label, s, words, idleAtUs)
   local pieces = { beginning(largeHead(label, words), s, idleAtUs) }
-  for first = HEAD_WORDS + 1, words, MOST_AT_ONCE do
-    pieces[#pieces + 1] = doublesIn(s, first, math.min(first + MOST_AT_ONCE - 1, words))
+  for first = const.HEAD_WORDS + 1, words, const.MOST_AT_ONCE do
+    pieces[#pieces + 1] = doublesIn(s, first, math.min(first + const.MOST_AT_ONCE - 1, words))
   end
   return table.concat(pieces)
 end
@@ -387,12 +389,12 @@ export const pages = `-- Large states are not read as a whole: a decision reads 
 
 -- So many bytes of a key are read at once, and so many words from then on. Few, because reading
 -- them takes time.
-local FIRST_BYTES, PAGE = 128, 16
+const.FIRST_BYTES, const.PAGE = 128, 16
 -- Words that are so near to each other are written as one piece.
-local NEAR, MOST_OF_PIECE = 8, 2000
+const.NEAR, const.MOST_OF_PIECE = 8, 2000
 -- A key that is written in place lives so long at least: PEXPIRE deletes one at once whose last
 -- millisecond passes meanwhile, and SETRANGE would make another.
-local LEAST_IN_PLACE_US = 1000000
+const.LEAST_IN_PLACE_US = 1000000
 
 -- A reply, unless it is an error.
 local function checked(reply)
@@ -424,7 +426,7 @@ local function open(held, key, bytes)
     raw = checked(raw) == '' and checked(try('GET', key))
   end
   local size = raw and #raw or 0
-  if size == (bytes or FIRST_BYTES) then
+  if size == (bytes or const.FIRST_BYTES) then
     size = checked(try('STRLEN', key))
   end
   held.key, held.raw, held.size = key, raw, size
@@ -437,16 +439,16 @@ local function readWord(s, k)
   if not (k >= 1 and k <= words and k % 1 == 0) then
     return k > words and k < s.length and 0 or foreign('it has no word ' .. k)
   end
-  local inPage = (k - 1) % PAGE
+  local inPage = (k - 1) % const.PAGE
   local pages, page = s.pages, k - inPage
   local text = pages[page]
   if not text then
     local from = s.at + page * 8 - 8
-    text = bytesOf(s.held, from, from + (page + PAGE <= words and PAGE or words - page + 1) * 8 - 1)
+    text = bytesOf(s.held, from, from + (page + const.PAGE <= words and const.PAGE or words - page + 1) * 8 - 1)
     pages[page] = text
   end
   local word = unpackBytes('>d', text, inPage * 8 + 1)
-  if not (word >= -1 and word < NO_NUMBER and word % 1 == 0) then
+  if not (word >= -1 and word < const.NO_NUMBER and word % 1 == 0) then
     foreign('a word is out of range')
   end
   local touched, count = s.touched, s.count
@@ -473,17 +475,17 @@ local LARGE = {
 -- \`touched\`: the words that were read or written since, each with what was read. \`s\`: the one that
 -- was there before, in the same key or another, if that is needed no more.
 local function largeState(held, shape, head, at, s)
-  local words, text, from = shape[WORDS], held.raw, at
-  if words <= MOST_TAGGED then
+  local words, text, from = shape[const.WORDS], held.raw, at
+  if words <= const.MOST_TAGGED then
     foreign(words .. ' words are no large state')
-  elseif at + HEAD_WORDS * 8 > #text + 1 then
-    text, from = bytesOf(held, at, at + HEAD_WORDS * 8 - 1), 1
+  elseif at + const.HEAD_WORDS * 8 > #text + 1 then
+    text, from = bytesOf(held, at, at + const.HEAD_WORDS * 8 - 1), 1
   end
   local a, b, c, d, e, f, g, h, i = unpackBytes('>ddddddddd', text, from)
   local isInRange = a >= -1 and b >= -1 and c >= -1 and d >= -1 and e >= -1 and f >= -1 and g >= -1 and h >= -1 and i >= -1
   local parts = a % 1 + b % 1 + c % 1 + d % 1 + e % 1 + f % 1 + g % 1 + h % 1 + i % 1
   -- Infinity leaves no number as its part.
-  if not (isInRange and parts == 0 and a + b + c + d + e + f + g + h + i < NO_NUMBER * HEAD_WORDS) then
+  if not (isInRange and parts == 0 and a + b + c + d + e + f + g + h + i < const.NO_NUMBER * const.HEAD_WORDS) then
     foreign('a word is out of range')
   end
   if not s then
@@ -524,7 +526,7 @@ local function addChanges(pieces, size, s, last)
   while j <= count do
     local from, to = changed[j], changed[j]
     j = j + 1
-    while j <= count and changed[j] - to <= NEAR and changed[j] - from < MOST_OF_PIECE do
+    while j <= count and changed[j] - to <= const.NEAR and changed[j] - from < const.MOST_OF_PIECE do
       to, j = changed[j], j + 1
     end
     for k = from, to do
@@ -544,7 +546,7 @@ local function newRecords()
   -- now on.
   local function changedRecordOf(label, s, words, idleAtUs)
     local kept, changes = math.min(words, s.words), {}
-    local next, rest, zeros = HEAD_WORDS + 1, bytesOf(s.held, s.at, s.at + kept * 8 - 1), string.rep('\\0', 8)
+    local next, rest, zeros = const.HEAD_WORDS + 1, bytesOf(s.held, s.at, s.at + kept * 8 - 1), string.rep('\\0', 8)
     local pieces = { beginning(largeHead(label, words), s, idleAtUs) }
     for k = 1, addChanges(changes, 0, s, words), 2 do
       local from, bytes = changes[k], changes[k + 1]
@@ -561,7 +563,7 @@ local function newRecords()
 
   local function recordFor(cell, words, idleAtUs)
     local own, s = cell.own, cell.s
-    if words <= MOST_TAGGED then
+    if words <= const.MOST_TAGGED then
       return recordOf(own.label, own, s[1], s[2], s[3], s[4], s, words, idleAtUs)
     elseif getmetatable(s) == LARGE then
       return changedRecordOf(own.label, s, words, idleAtUs)
@@ -581,7 +583,7 @@ local function grown(cell, words)
   end
   local most = own.neededWords(s, 1)
   -- Entries that the rule does not allow would be looked for one by one.
-  if not (most >= 0 and most <= own.words + MOST_GROWTH) then
+  if not (most >= 0 and most <= own.words + const.MOST_GROWTH) then
     foreign('it says that it has ' .. most .. ' words')
   end
   most = most > words and most or words
@@ -632,7 +634,7 @@ local function piecesInPlace(cells, place)
       local own, s, idleAtUs = cell.own, cell.s, nowUs + cell.verdict.resetUs
       if not cell.isHeld then
         return nil
-      elseif getmetatable(s) == LARGE and s.words == wordsToWrite(cell) and shapes[s.head][LABEL] == own.label then
+      elseif getmetatable(s) == LARGE and s.words == wordsToWrite(cell) and shapes[s.head][const.LABEL] == own.label then
         pieces.size = addLarge(pieces, pieces.size, s, cell.from, idleAtUs)
       else
         local text = recordFor(cell, wordsToWrite(cell), idleAtUs)
@@ -658,7 +660,7 @@ local function writeInPlace(key, pieces, size, untilUs, keptUs)
     hasWritten = true
   end
   if untilUs ~= keptUs then
-    checked(try('PEXPIRE', key, ttlOf(untilUs - nowUs > LEAST_IN_PLACE_US and untilUs or nowUs + LEAST_IN_PLACE_US)))
+    checked(try('PEXPIRE', key, ttlOf(untilUs - nowUs > const.LEAST_IN_PLACE_US and untilUs or nowUs + const.LEAST_IN_PLACE_US)))
   end
   for k = 1, size, 2 do
     checked(try('SETRANGE', key, placeText(pieces[k]), pieces[k + 1]))
@@ -711,8 +713,8 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 
 local try, keys, argv, pack, unpackBytes, asText = redis.pcall, KEYS, ARGV, struct.pack, struct.unpack, string.format
 -- Numbers below this are written down as text by \`%d\`, on every server.
-local MOST_AS_TEXT = 2147483648
-local ENTERED_LATER, ALLOWED, LIMITED, IMPOSSIBLE = -4, -1, -2, -3
+const.MOST_AS_TEXT = 2147483648
+const.ENTERED_LATER, const.ALLOWED, const.LIMITED, const.IMPOSSIBLE = -4, -1, -2, -3
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from
 -- when its time to live is set.
@@ -728,10 +730,10 @@ local reply, size = { nowUs, nil, nil }, 1
 -- Adds the answer of one limit in full. Answers how much has been answered then.
 local function sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
   if enteredUs > nowUs then
-    reply[size + 1], reply[size + 2] = ENTERED_LATER, enteredUs - nowUs
+    reply[size + 1], reply[size + 2] = const.ENTERED_LATER, enteredUs - nowUs
     size = size + 2
   end
-  reply[size + 1] = outcome == 'limited' and LIMITED or outcome == 'allowed' and ALLOWED or IMPOSSIBLE
+  reply[size + 1] = outcome == 'limited' and const.LIMITED or outcome == 'allowed' and const.ALLOWED or const.IMPOSSIBLE
   reply[size + 2], reply[size + 3] = remaining, outcome == 'impossible' and 0 or retryUs
   reply[size + 4], reply[size + 5] = resetUs, delayUs
   return size + 5
@@ -741,8 +743,8 @@ end
 -- in a key of another type either), and what this call has found out or written since, by their
 -- name. Where states may be large, keys are not read as a whole, but each when it is decided on.
 local values, heldBy, isLarge = { nil }, { one = nil }, not isPlain and argv[2] == '1'
-for first = 1, #keys > 1 and not isLarge and #keys or 0, MOST_AT_ONCE do
-  local last = first + MOST_AT_ONCE - 1
+for first = 1, #keys > 1 and not isLarge and #keys or 0, const.MOST_AT_ONCE do
+  local last = first + const.MOST_AT_ONCE - 1
   local found = try('MGET', unpack(keys, first, last < #keys and last or #keys))
   -- A user who may not call it reads one by one.
   if first == 1 and not found.err then
@@ -797,9 +799,8 @@ return reply
 /** src/stores/redis/fast-path.lua */
 export const short = `-- Decisions by one limit whose states have four words at most, on keys that hold nothing or one
 -- state under the same numbers; general-path.lua decides all others. This stands in a script once
--- for each such algorithm that it is for: FORMAT, RULE, TAKE, CHARGE and SETTLE are put in, and
--- lines about WORDS stand once for each word, with its number in place of N (word-tag.lua in place
--- of TAG).
+-- for each such algorithm that it is for. FORMAT, RULE, TAKE, CHARGE and SETTLE are put in, and
+-- what is done with each word: WORDS BY TAGS (fast-word.lua) and TAGS OF WORDS (word-tag.lua).
 elseif format == --[[FORMAT]] then
   local labelSize, figures = #label, figuresOf(label)
   --[[RULE]]
@@ -845,21 +846,10 @@ elseif format == --[[FORMAT]] then
             idleAtUs, known, s1, s2, s3, s4 = unpackBytes(form, raw)
           end
         end
-        isUsual = known and idleAtUs < NO_NUMBER and t4 <= --[[MOST TAG]]
+        isUsual = known and idleAtUs < const.NO_NUMBER and t4 <= --[[MOST TAG]]
         if isUsual and idleAtUs > nowUs then
           isHeld = true
-          -- A word that takes no bytes was not unpacked.
-          --[[WORDS]]
-          if tN < BACK then
-            sN = tN > 0 and sN or 0
-          elseif tN == BACK then
-            sN = idleAtUs
-          elseif tN == MINUS_ONE then
-            sN = -1
-          else
-            sN = idleAtUs - sN
-          end
-          --[[END]]
+          --[[WORDS BY TAGS]]
         end
       end
       if isUsual then
@@ -874,10 +864,8 @@ elseif format == --[[FORMAT]] then
         local untilUs, failed = nowUs + resetUs, nil
         if changed then
           local n1, n2, n3, n4 = 0, 0, 0, 0
-          --[[WORDS]]
-          --[[TAG]]
-          --[[END]]
-          isUsual = untilUs < NO_NUMBER
+          --[[TAGS OF WORDS]]
+          isUsual = untilUs < const.NO_NUMBER
           if n1 ~= t1 or n2 ~= t2 or n3 ~= t3 or n4 ~= t4 or not known then
             isUsual = n1 and n2 and n3 and n4 and isUsual
             if isUsual then
@@ -896,7 +884,7 @@ elseif format == --[[FORMAT]] then
               local ttl = resetUs / 1000
               ttl = ttl + -ttl % 1
               ttl = ttl > leastTtlMs and ttl or leastTtlMs
-              ttl = ttl < MOST_AS_TEXT and asText('%d', ttl) or ttl
+              ttl = ttl < const.MOST_AS_TEXT and asText('%d', ttl) or ttl
               -- With GET it refuses to write over a key of another type, which looked like none.
               done = raw and try('SET', name, record, 'PX', ttl) or try('SET', name, record, 'PX', ttl, 'GET')
             end
@@ -933,6 +921,21 @@ elseif format == --[[FORMAT]] then
   until key > #keys or argv[at + 2] ~= label or #verb > 1
 `
 
+/** src/stores/redis/fast-word.lua */
+export const shortWord = `-- A word, s_k, by its tag, t_k: as it was unpacked, or counted back from when the state is idle. One
+-- that takes no bytes was not unpacked. fast-path.lua has this once for each word, with its number
+-- in place of _k.
+if t_k < const.BACK then
+  s_k = t_k > 0 and s_k or 0
+elseif t_k == const.BACK then
+  s_k = idleAtUs
+elseif t_k == const.MINUS_ONE then
+  s_k = -1
+else
+  s_k = idleAtUs - s_k
+end
+`
+
 /** src/stores/redis/slow-path.lua */
 export const slow = `-- What the fast path leaves: how keys are read and written, and then one of the two ways to decide,
 -- general-path.lua (\`isGeneral\`) or long-path.lua. This is the body of a function, which is called
@@ -941,7 +944,7 @@ export const slow = `-- What the fast path leaves: how keys are read and written
 local try, keys, ARGV, type, byte, sub = redis.pcall, KEYS, ARGV, type, string.byte, string.sub
 -- How many words one more charge may need beyond those of a rule, and the longest head of a record,
 -- with what stands before it.
-local MOST_GROWTH, MOST_HEAD = 16, 263
+const.MOST_GROWTH, const.MOST_HEAD = 16, 263
 
 -- How much is answered; where the keys of the decision begin that is being made, and the key that
 -- is being read.
@@ -960,7 +963,7 @@ local knownUs, knownTtl = -1, ''
 local function ttlOf(untilUs)
   if untilUs ~= knownUs then
     local ms = math.max(math.ceil((untilUs - nowUs) / 1000), leastTtlMs)
-    knownUs, knownTtl = untilUs, ms < MOST_AS_TEXT and string.format('%d', ms) or ms
+    knownUs, knownTtl = untilUs, ms < const.MOST_AS_TEXT and string.format('%d', ms) or ms
   end
   return knownTtl
 end
@@ -1055,7 +1058,7 @@ export const long = `-- Decisions by one limit whose states are long, on keys th
 -- function for each verb.
 
 -- A small state of permits, with its head, nearly always has fewer bytes.
-local SMALL_BYTES = 192
+const.SMALL_BYTES = 192
 
 -- Deletes a key whose one state is idle by now, instead of writing that. Where the server is full,
 -- or does not allow it, nothing is done: what comes behind the first write of a script is never
@@ -1075,7 +1078,7 @@ local function longEach(run, first, last)
   local large, told, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.told, run.verb == 'g', run.verb == 'r', nil
   -- A large state goes on reading from what it was found in, also one that is used again. Of
   -- permits that are given back or renewed, nearly all states are small.
-  local held, bytes = run.held, (isReleased or isRenewal) and SMALL_BYTES
+  local held, bytes = run.held, (isReleased or isRenewal) and const.SMALL_BYTES
   for k = first, last do
     local key, s, raw, total, idleAtUs = keys[k], small, nil, nil, 0
     current = k
@@ -1104,10 +1107,10 @@ local function longEach(run, first, last)
       local head, at
       idleAtUs, head, at = unpackBytes('>I7Bc0', raw, 1)
       local shape = shapes[head] or shapeOf(head, label)
-      local form = shape[FORM]
-      isUsual = shape[LABEL] == label and at + shape[SIZE] == total + 1 and shape[WORDS] <= words and idleAtUs < NO_NUMBER
+      local form = shape[const.FORM]
+      isUsual = shape[const.LABEL] == label and at + shape[const.SIZE] == total + 1 and shape[const.WORDS] <= words and idleAtUs < const.NO_NUMBER
       isHeld = isUsual and idleAtUs > nowUs
-      before = isHeld and shape[WORDS] or 0
+      before = isHeld and shape[const.WORDS] or 0
       if isHeld and not (form and total == #raw) then
         isUsual = isLarge and not form
         if isUsual then
@@ -1273,7 +1276,7 @@ end
 
 -- The numbers that a state of a cell is written by: the cell's, or others.
 local function numbersOf(shape, cell)
-  local label, numbers = shape[LABEL], cell.numbers
+  local label, numbers = shape[const.LABEL], cell.numbers
   if label ~= numbers.label then
     local format, wanted = byte(label), library().formats[byte(numbers.label)]
     local kind = library().formats[format]
@@ -1284,8 +1287,8 @@ local function numbersOf(shape, cell)
     end
     numbers = library().ruleBy(label)
   end
-  if shape[WORDS] > numbers.words then
-    foreign('it holds a state of ' .. shape[WORDS] .. ' words, and ' .. library().ruleBy(label).numbers .. ' has ' .. numbers.words)
+  if shape[const.WORDS] > numbers.words then
+    foreign('it holds a state of ' .. shape[const.WORDS] .. ' words, and ' .. library().ruleBy(label).numbers .. ' has ' .. numbers.words)
   end
   return numbers
 end
@@ -1294,8 +1297,8 @@ end
 -- the numbers that they are written by.
 local function cellOf(run, shape, head)
   local cell = run.byName[sub(head, 3, 2 + byte(head, 2))] or false
-  shape[CELL], shape[OWN] = cell, cell and numbersOf(shape, cell)
-  shape[RUN] = run
+  shape[const.CELL], shape[const.OWN] = cell, cell and numbersOf(shape, cell)
+  shape[const.RUN] = run
   return cell
 end
 
@@ -1387,24 +1390,24 @@ local function find(run, place, k)
   local at = 1
   while at <= last or last == 0 do
     local text, from = raw, at
-    if isLarge and at + MOST_HEAD > #raw and #raw < last then
-      text, from = bytesOf(held, at, math.min(at + MOST_HEAD, last)), 1
+    if isLarge and at + const.MOST_HEAD > #raw and #raw < last then
+      text, from = bytesOf(held, at, math.min(at + const.MOST_HEAD, last)), 1
     end
     local idleAtUs, head, wordsAt = unpackBytes('>I7Bc0', text, from)
     wordsAt = wordsAt + at - from
     local shape = shapes[head] or shapeOf(head, run.label)
-    local next = wordsAt + shape[SIZE]
-    if next > last + 1 or idleAtUs >= NO_NUMBER then
+    local next = wordsAt + shape[const.SIZE]
+    if next > last + 1 or idleAtUs >= const.NO_NUMBER then
       foreign('it holds no states of Sluice')
     end
     -- What is idle equals a state that never was.
     if idleAtUs > nowUs then
-      local cell = shape[CELL]
-      if shape[RUN] ~= run then
+      local cell = shape[const.CELL]
+      if shape[const.RUN] ~= run then
         cell = cellOf(run, shape, head)
       end
       if cell and cell.place == place then
-        local own, s = shape[OWN], nil
+        local own, s = shape[const.OWN], nil
         if cell.isHeld then
           foreign('it holds two states of one limit')
         elseif shape.isLarge then
@@ -1424,7 +1427,7 @@ local function find(run, place, k)
         cell.to = next - 1
         cell.idleAtUs = idleAtUs
         if own.neededWords then
-          pages().grown(cell, shape[WORDS])
+          pages().grown(cell, shape[const.WORDS])
         end
         if own ~= cell.numbers then
           isOwn = false

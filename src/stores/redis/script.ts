@@ -7,7 +7,8 @@
  * enough for all calls, and one is all that a server holds of a version of Sluice.
  */
 import { MAX_WORDS } from '../../algorithms/codec.ts'
-import { FORMATS, KNOWN_FORMATS } from '../../algorithms/formats.ts'
+import { KNOWN_FORMATS } from '../../algorithms/formats.ts'
+import { FORMATS } from '../../algorithms/list.ts'
 import { MAX_FILL_US, MAX_PERIOD_US, MAX_PERMITS } from '../../algorithms/rate.ts'
 import * as lua from './script.generated.ts'
 
@@ -30,24 +31,41 @@ const ALL: readonly string[] = FORMATS.map(({ algorithm }) => algorithm.type)
 const CONSTANTS = `local FORMATS = { ${FORMATS.map(({ format, algorithm }) => `[${format}] = '${algorithm.type}'`).join(', ')} }
 local FIGURES = { ${FORMATS.map(({ format, figures }) => `[${format}] = ${figures}`).join(', ')} }
 local KNOWN_FORMATS = '${KNOWN_FORMATS}'
-local MAX_FIGURE, MAX_PERMITS, MAX_FILL_US, MAX_WORDS = ${[MAX_PERIOD_US, MAX_PERMITS, MAX_FILL_US, MAX_WORDS].join(', ')}`
+const.MAX_FIGURE, const.MAX_PERMITS = ${MAX_PERIOD_US}, ${MAX_PERMITS}
+const.MAX_FILL_US, const.MAX_WORDS = ${MAX_FILL_US}, ${MAX_WORDS}`
 
 /**
- * Puts the numbers in their places that a text names in capitals, and leaves its comments out. A
- * function pays for each variable that it uses of those around it, whenever it is made.
+ * Puts values in the places that a text has for them, which are named by words that stand nowhere
+ * else: `--[[NAME]]` for Lua, `const.NAME` for a number, `_k` for the number of a word.
+ */
+function filled(text: string, values: Readonly<Record<string, string | number>>): string {
+  return Object.entries(values).reduce((made, [name, value]) => made.replaceAll(name, () => `${value}`), text)
+}
+
+/**
+ * Puts in the numbers that lines such as `const.BACK, const.MINUS_ONE = 8, 15` declare, and leaves
+ * out those lines, comments and indentation. As variables the numbers would cost time: a function
+ * pays for each that it uses of those around it, whenever it is made.
  */
 function withConstants(text: string): string {
-  const values = new Map<string, string>()
-  const code = text
-    .replace(/^ *--(?!\[).*\n|^ +/gm, '')
-    .replace(/^local ([A-Z_, ]+) = ([\d., -]+)\n/gm, (_, names: string, numbers: string) => {
-      const all = numbers.split(', ')
-      names.split(', ').forEach((name, k) => {
-        values.set(name, all[k] as string)
-      })
-      return ''
-    })
-  return code.replace(/\b[A-Z][A-Z_]+\b/g, (name) => values.get(name) ?? name)
+  const lines = text.split('\n').map((line) => line.trimStart())
+  const numbers = Object.fromEntries(lines.filter(isDeclaration).flatMap(numbersIn))
+  const code = lines.filter((line) => !isDeclaration(line) && !isComment(line))
+  // Few lines name a number, and there are many numbers.
+  return code.map((line) => (line.includes('const.') ? filled(line, numbers) : line)).join('\n')
+}
+
+function isDeclaration(line: string): boolean {
+  return line.startsWith('const.')
+}
+
+function isComment(line: string): boolean {
+  return line.startsWith('--') && !line.startsWith('--[[')
+}
+
+function numbersIn(declaration: string): (readonly [string, string])[] {
+  const [names, numbers] = declaration.split(' = ').map((side) => side.split(', ')) as [string[], string[]]
+  return names.map((name, k) => [name, numbers[k] as string])
 }
 
 /** Whole texts, each behind those that it needs. */
@@ -57,23 +75,21 @@ function textsOf(wanted: readonly string[]): string {
   return names.map((name) => MODULES[name]?.text).join('\n')
 }
 
-/**
- * A text in which the lines about a word stand once for each word, with its number in place of N.
- */
+/** A text about one word, once for each. */
 function ofEachWord(text: string, words: number): string {
-  const tagged = text.replace(/ *--\[\[TAG\]\]\n/g, () => lua.wordTag)
-  return tagged.replace(/--\[\[WORDS\]\]\n([\s\S]*?)--\[\[END\]\]\n/g, (_, lines: string) => {
-    return Array.from({ length: words }, (_each, k) => lines.replace(/\b([a-z]?)N\b/g, `$1${k + 1}`)).join('')
-  })
+  return Array.from({ length: words }, (_, k) => filled(text, { _k: k + 1 }).trimEnd()).join('\n')
 }
 
 /** codec.lua, in which the first four words of a state have a tag each. */
-const CODEC = ofEachWord(lua.codec, 4)
+const CODEC = filled(lua.codec, {
+  '--[[WORDS BY TAGS]]': ofEachWord(lua.wordByTag, 4),
+  '--[[TAGS OF WORDS]]': ofEachWord(lua.wordTag, 4),
+})
 
 /** The pure part, with all algorithms: the tests run its functions directly. */
-export const LIBRARY: string = withConstants(
-  [lua.tags, CODEC, textsOf([...ALL, 'decide']), CONSTANTS, lua.labels, lua.largeStates].join('\n'),
-)
+export function libraryText(): string {
+  return withConstants([lua.tags, CODEC, textsOf([...ALL, 'decide']), CONSTANTS, lua.labels, lua.largeStates].join('\n'))
+}
 
 /** A branch for each algorithm that has such a text, by its format. */
 function branchesOf(textOf: (type: string) => string | undefined): string {
@@ -99,13 +115,16 @@ function shorts(): string {
 }
 
 function shortOf(format: number, { words, rule, take, charge, settle }: Blocks): string {
-  return ofEachWord(lua.short, words)
-    .replace('--[[FORMAT]]', `${format}`)
-    .replace('--[[MOST TAG]]', words < 4 ? '0' : '15')
-    .replace('--[[RULE]]', () => rule)
-    .replace('--[[TAKE]]', () => take)
-    .replace('--[[CHARGE]]', () => charge)
-    .replace('--[[SETTLE]]', () => settle)
+  return filled(lua.short, {
+    '--[[FORMAT]]': format,
+    '--[[MOST TAG]]': words < 4 ? 0 : 15,
+    '--[[WORDS BY TAGS]]': ofEachWord(lua.shortWord, words),
+    '--[[TAGS OF WORDS]]': ofEachWord(lua.wordTag, words),
+    '--[[RULE]]': rule,
+    '--[[TAKE]]': take,
+    '--[[CHARGE]]': charge,
+    '--[[SETTLE]]': settle,
+  })
 }
 
 /** An algorithm with the modules that it needs. */
@@ -116,20 +135,19 @@ function moduleOf(type: string): string {
 
 /** What run.lua makes only where it is needed. */
 function slowText(): string {
-  const algorithms = branchesOf(moduleOf)
-  const library = [textsOf(['decide']), CONSTANTS, lua.labels.replace('--[[ALGORITHM]]', () => algorithms)]
-  const general = lua.general
-    .replace('--[[PHASES]]', () => branchesOf((type) => PHASES[type]))
-    .replace('--[[TAKE ALL]]', () => lua.LUA_TAKE_ALL)
-    .replace('--[[LIBRARY]]', () => library.join('\n'))
-  const long = lua.long.replace('--[[LONG]]', () => branchesOf(longOf))
-  const large = [lua.largeStates, lua.pages].join('\n')
-  const slow = lua.slow.replace('--[[PAGES]]', () => large).replace('--[[GENERAL PATH]]', () => general)
+  const labels = filled(lua.labels, { '--[[ALGORITHM]]': branchesOf(moduleOf) })
+  const general = filled(lua.general, {
+    '--[[PHASES]]': branchesOf((type) => PHASES[type]),
+    '--[[TAKE ALL]]': lua.LUA_TAKE_ALL,
+    '--[[LIBRARY]]': [textsOf(['decide']), CONSTANTS, labels].join('\n'),
+  })
+  const long = filled(lua.long, { '--[[LONG]]': branchesOf(longOf) })
+  const slow = filled(lua.slow, { '--[[PAGES]]': [lua.largeStates, lua.pages].join('\n'), '--[[GENERAL PATH]]': general })
   return [CODEC, slow, long].join('\n')
 }
 
 function scriptText(): string {
-  const run = lua.run.replace('--[[SLOW PATH]]', () => slowText()).replace('--[[SHORT]]', () => shorts())
+  const run = filled(lua.run, { '--[[SLOW PATH]]': slowText(), '--[[SHORT]]': shorts() })
   return withConstants([lua.tags, run].join('\n'))
 }
 

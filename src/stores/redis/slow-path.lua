@@ -5,7 +5,7 @@
 local try, keys, ARGV, type, byte, sub = redis.pcall, KEYS, ARGV, type, string.byte, string.sub
 -- How many words one more charge may need beyond those of a rule, and the longest head of a record,
 -- with what stands before it.
-local MOST_GROWTH, MOST_HEAD = 16, 263
+const.MOST_GROWTH, const.MOST_HEAD = 16, 263
 
 -- How much is answered; where the keys of the decision begin that is being made, and the key that
 -- is being read.
@@ -24,7 +24,7 @@ local knownUs, knownTtl = -1, ''
 local function ttlOf(untilUs)
   if untilUs ~= knownUs then
     local ms = math.max(math.ceil((untilUs - nowUs) / 1000), leastTtlMs)
-    knownUs, knownTtl = untilUs, ms < MOST_AS_TEXT and string.format('%d', ms) or ms
+    knownUs, knownTtl = untilUs, ms < const.MOST_AS_TEXT and string.format('%d', ms) or ms
   end
   return knownTtl
 end

@@ -4,9 +4,9 @@
  * others see a key before or after that. This thread may have opened none of these limiters: the
  * catalog says what their limits are, and a record by which numbers it was written.
  */
-import type { Rule } from '../../algorithms/algorithm.ts'
+import type { Format, Rule } from '../../algorithms/algorithm.ts'
 import type { Cell } from '../../algorithms/decide.ts'
-import { FORMATS, type Format } from '../../algorithms/formats.ts'
+import { FORMATS } from '../../algorithms/list.ts'
 import { type CatalogEntry, entriesIn } from './catalog.ts'
 import type { Chain } from './chain.ts'
 import { releaseAll } from './holders.ts'
