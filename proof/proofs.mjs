@@ -2534,24 +2534,5 @@ export const PROOFS = [
     ],
     proof: 'The time is written below, and nothing but that word is asked for.',
   },
-  {
-    file: 'src/stores/redis/pages.lua',
-    scope: 'newRecords',
-    line: 'pieces[#pieces + 1] = string.rep(zeros, from - math.max(kept + 1, next))',
-    becomes: [
-      'pieces[#pieces + 1] = string.rep(zeros, from - math.max(kept - 1, next))',
-      'pieces[#pieces + 1] = string.rep(zeros, from - math.max(kept + 2, next))',
-      'pieces[#pieces + 1] = string.rep(zeros, from - math.max(kept + 0, next))',
-    ],
-    proof:
-      'A log grows by zeros before its new room is used, and a window that gets more slots is written as one piece that begins within it: no piece begins behind the end.',
-  },
-  {
-    file: 'src/stores/redis/pages.lua',
-    scope: 'newRecords',
-    line: 'pieces[#pieces + 1] = bytes',
-    becomes: ['pieces[#pieces + 0] = bytes'],
-    proof: 'The piece that it takes the place of is empty: no piece begins behind the end, as above.',
-  },
 ]
 // biome-ignore-end lint/suspicious/noTemplateCurlyInString: lines of source, as they are

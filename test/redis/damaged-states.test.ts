@@ -74,3 +74,24 @@ test.each(LIMITS)('%s', async (_, limit) => {
   expect(seen.answered).toBeGreaterThan(400)
   expect(seen.failed).toBeGreaterThan(200)
 })
+
+/** A large state: 7 bytes, the size of the head, a label and in 3 bytes how many words follow. */
+test('a log of which the end is lost is written as a whole again', async () => {
+  const prefix = randomUUID()
+  const clock = fakeClock(1_700_000_000_000)
+  const store = redisStore(redis, { prefix, denialCache: false })
+  const limiter = createLimiter(slidingLog({ limit: 1_000, window: '1min' }), { name: 'api', store, clock })
+  const name = `${prefix}:api:{k}`
+  for (let k = 0; k < 100; k++) {
+    await limiter.consume('k')
+    clock.advanceMs(1)
+  }
+  const bytes = (await bytesAt(redis, name)) as Uint8Array
+  const wordsAt = 8 + (bytes[7] as number)
+  const words = 31
+  await putBytes(redis, name, Uint8Array.of(...bytes.slice(0, wordsAt - 3), 0, 0, words, ...bytes.slice(wordsAt, wordsAt + words * 8)))
+  expect(await limiter.consume('k')).toMatchObject({ allowed: true, remaining: 899 })
+  expect(await limiter.consume('k')).toMatchObject({ allowed: true, remaining: 898 })
+  expect((await bytesAt(redis, name))?.length).toBe(bytes.length)
+  limiter.close()
+})
