@@ -76,18 +76,6 @@ export class Queue extends AskingQueue {
     this.give(this.book.giveUpHole(parts, before, this.nowUs()))
   }
 
-  /**
-   * Ends a wait that could not begin: a caller's clock threw. If it throws again, what was booked
-   * drains, but the waiter is in nobody's way.
-   */
-  giveUp(waiter: Waiter, reason: unknown): void {
-    if (waiter.state === 'gone') return
-    try {
-      this.leave(waiter)
-    } catch {}
-    waiter.fail(reason)
-  }
-
   /** The deadline of a waiter has come. */
   timeOut(waiter: Waiter): void {
     // At the deadline is still in time, if that is when it may try again.

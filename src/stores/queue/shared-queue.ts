@@ -54,8 +54,9 @@ export class SharedQueue extends LateQueue {
   }
 
   protected override takeOut(waiter: Waiter): Waiter {
+    super.takeOut(waiter)
     if (this.#claim?.waiter === waiter) this.#giveUpClaim()
-    return super.takeOut(waiter)
+    return waiter
   }
 
   /** Where nothing can be booked, the first was refused: others may have been faster. */

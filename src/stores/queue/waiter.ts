@@ -124,6 +124,17 @@ export class Waiter<Name extends string = string> {
     this.serve(0, 0, 'FAILED', reason)
   }
 
+  /**
+   * Takes it out of its queue, for a reason that is not a limit's. If a caller's clock throws, what
+   * it held drains, but it is in nobody's way.
+   */
+  giveUp(reason: unknown): void {
+    try {
+      this.queue.leave(this)
+    } catch {}
+    this.fail(reason)
+  }
+
   /** The wait has ended: its caller is told in a microtask of its own. */
   serve(delayUs: number, servedUs: number, refusal?: Turn['refusal'], reason?: unknown): void {
     const { room } = this.queue
