@@ -251,7 +251,7 @@ export const PROOFS = [
     line: 'if (cell.ticket === undefined || cell.own.algorithm.stand === undefined) return',
     becomes: ['if ((cell.ticket === undefined && cell.own.algorithm.stand === undefined)) return'],
     proof:
-      'Only a limit that has a line gives callers a place (`placeAfter` in queue.ts). A caller without one is searched for under the token 0, which no entry has, so nothing is given up.',
+      'Only a limit that has a line gives callers a place (`placeAfter` in places.ts). A caller without one is searched for under the token 0, which no entry has, so nothing is given up.',
   },
   {
     file: 'src/algorithms/decide.ts',

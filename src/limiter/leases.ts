@@ -104,8 +104,10 @@ export class Leases {
   }
 
   /** A loan runs from when it was asked for: the machine may have been suspended since. */
-  add(permit: HeldDecision, loan: Loan, askedUs: number, askedWallUs = this.wallUs()): void {
+  add(permit: HeldDecision, loan: Loan): void {
     const plan = HeldDecision.plan(permit)
+    const askedUs = HeldDecision.askedUs(permit)
+    const askedWallUs = HeldDecision.askedWallUs(permit) ?? this.wallUs()
     const heldUs = surelyUs(loan.leaseUs)
     const id = groupId(plan, loan)
     const group = this.#groups.get(id) ?? this.#newGroup(id)

@@ -6,8 +6,9 @@
 import type { Verdict } from '../algorithms/decide.ts'
 import { MAX_PERMITS, onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
-import type { Answer as WaitAnswer, Waiter } from '../stores/queue/waiter.ts'
-import type { Part, Scope } from '../stores/step.ts'
+import type { Answer as WaitAnswer } from '../stores/queue/question.ts'
+import type { Waiter } from '../stores/queue/waiter.ts'
+import type { Part } from '../stores/step.ts'
 import type { Store } from '../stores/store.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import { EntrustedPermits } from './entrusted.ts'
@@ -183,7 +184,8 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   ): Acquired<LimitName<L>, S> {
     const { verb, key, cost, parts, sinceUs, queue } = call
     const plan = queue.planName as P | undefined
-    const permit = this.#permit(decision, limits, parts, verdicts, key, plan, askedUs, askedWallUs, (servedUs - sinceUs) / 1000)
+    const permit = this.#asked(key, plan, askedUs, askedWallUs)
+    this.#lend(permit, decision, loansOf(limits, parts, verdicts), (servedUs - sinceUs) / 1000)
     return this.#told(permit, verb, key, cost, { plan }, decision, sinceUs, servedUs) as unknown as Acquired<LimitName<L>, S>
   }
 
@@ -195,12 +197,12 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     const plan = this.planOf(options)
     const sinceUs = this.heardSinceUs()
     this.checkOpen()
-    if (plan.states !== undefined) {
-      plan.states.apply(filled(plan, plan.take, key, cost, MAX_PERMITS), true)
-      const askedUs = (plan.verdicts[0] as Verdict).atUs
-      return this.#decided(plan, plan.take.parts, plan.verdicts, key, cost, options, sinceUs, askedUs, undefined, waitedMs)
-    }
-    return this.#consumeLater(plan, key, cost, options, sinceUs, waitedMs)
+    if (plan.states === undefined) return this.#consumeLater(plan, key, cost, options, sinceUs)
+    const { take, verdicts } = plan
+    plan.states.apply(filled(plan, take, key, cost, MAX_PERMITS), true)
+    const permit = this.#asked(key, options?.plan, (verdicts[0] as Verdict).atUs)
+    const decision = this.#decided(permit, plan, take.parts, verdicts, cost, waitedMs)
+    return sinceUs < 0 ? permit : this.#told(permit, 'consume', key, cost, options, decision, sinceUs)
   }
 
   #consumeLater(
@@ -209,32 +211,26 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     cost: CostOf<L>,
     options: VerbOptions<P> | undefined,
     sinceUs: number,
-    waitedMs: number,
   ): Promise<HeldDecision> {
-    const askedUs = this.ownClock.nowUs()
-    const askedWallUs = this.#leases.wallUs()
     const parts = partsOf(plan, key, cost)
-    return this.applyTo(plan, { op: 'take', parts, aheadUs: -1, ofUs: -1 }, (verdicts) =>
-      this.#decided(plan, parts, verdicts, key, cost, options, sinceUs, askedUs, askedWallUs, waitedMs),
-    ) as Promise<HeldDecision>
+    const permit = this.#asked(key, options?.plan, this.ownClock.nowUs(), this.#leases.wallUs())
+    return this.applyTo(plan, { op: 'take', parts, aheadUs: -1, ofUs: -1 }, (verdicts) => {
+      const decision = this.#decided(permit, plan, parts, verdicts, cost, -1)
+      return this.#told(permit, 'consume', key, cost, options, decision, sinceUs)
+    }) as Promise<HeldDecision>
   }
 
   #decided(
-    plan: Plan<LimitName<L>>,
+    permit: HeldDecision,
+    { scope: { limits }, settler }: Plan<LimitName<L>>,
     parts: readonly Part[],
     verdicts: readonly Verdict[],
-    key: KeyOf<L>,
     cost: CostOf<L>,
-    options: VerbOptions<P> | undefined,
-    sinceUs: number,
-    askedUs: number,
-    askedWallUs: number | undefined,
     waitedMs: number,
-  ): HeldDecision {
-    const { limits } = plan.scope
-    const decision = decisionOf(limits, verdicts, plan.settler, key, cost)
-    const permit = this.#permit(decision, limits, parts, verdicts, key, options?.plan, askedUs, askedWallUs, waitedMs)
-    return sinceUs < 0 ? permit : this.#told(permit, 'consume', key, cost, options, decision, sinceUs)
+  ): Decision<LimitName<L>> {
+    const decision = decisionOf(limits, verdicts, settler, HeldDecision.key(permit) as KeyOf<L>, cost)
+    this.#lend(permit, decision, decision.allowed ? loansOf(limits, parts, verdicts) : NO_LOANS, waitedMs)
+    return decision
   }
 
   /**
@@ -267,29 +263,20 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     return permit.allowed ? permit : undefined
   }
 
-  #permit(
-    decision: Decision<LimitName<L>>,
-    limits: Scope['limits'],
-    parts: readonly Part[],
-    verdicts: readonly Verdict[],
-    key: KeyOf<L>,
-    plan: P | undefined,
-    askedUs: number,
-    askedWallUs: number | undefined,
-    waitedMs: number,
-  ): HeldDecision {
+  /** A permit that the store has yet to decide on. */
+  #asked(key: KeyOf<L>, plan: P | undefined, askedUs: number, askedWallUs?: number): HeldDecision {
     this.#next.uses(key)
-    const loans = decision.allowed ? loansOf(limits, parts, verdicts) : NO_LOANS
-    const permit = new HeldDecision(this.#lender, decision, loans, key, plan, askedUs, waitedMs)
-    if (loans.length > 0) this.#lend(permit, loans, askedUs, askedWallUs)
-    return permit
+    return new HeldDecision(this.#lender, key, plan, askedUs, askedWallUs)
   }
 
-  #lend(permit: HeldDecision, loans: readonly Loan[], askedUs: number, askedWallUs: number | undefined): void {
-    const { key, cost } = loans[0] as Loan
-    this.#inflight.add(key, cost)
+  /** The store has decided: what it granted is held from now on. */
+  #lend(permit: HeldDecision, decision: Decision, granted: readonly Loan[], waitedMs: number): void {
+    HeldDecision.decide(permit, decision, granted, waitedMs)
+    const first = granted[0]
+    if (first === undefined) return
+    this.#inflight.add(first.key, first.cost)
     try {
-      for (const loan of loans) if (loan.leaseUs > 0) this.#leases.add(permit, loan, askedUs, askedWallUs)
+      for (const loan of granted) if (loan.leaseUs > 0) this.#leases.add(permit, loan)
     } catch (error) {
       // A caller's clock threw, and the caller does not get the permit.
       void permit.release({ outcome: 'ignored' })
@@ -339,7 +326,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   }
 
   #tellRelease(permit: HeldDecision, outcome: ReleaseOutcome, inflight: number): void {
-    const heldMs = (this.ownClock.nowUs() - HeldDecision.sinceUs(permit)) / 1000
+    const heldMs = (this.ownClock.nowUs() - HeldDecision.askedUs(permit)) / 1000
     const key = HeldDecision.key(permit)
     const plan = HeldDecision.plan(permit)
     this.listeners.tellRelease({ limiter: this.name, key, plan, heldMs, outcome, inflight })

@@ -62,63 +62,62 @@ export const NO_LOANS: readonly Loan[] = []
 const OUTCOMES: readonly unknown[] = ['ok', 'dropped', 'ignored'] satisfies ReleaseOutcome[]
 
 export class HeldDecision {
-  declare readonly outcome: Decision['outcome']
-  declare readonly allowed: boolean
-  declare readonly limit: number
-  declare readonly remaining: number
-  declare readonly retryAfterMs: number
-  declare readonly resetAfterMs: number
-  declare readonly delayMs: number
-  declare readonly atMs: number
-  declare readonly policy: string
-  declare readonly parts: Readonly<Record<string, DecisionPart>>
-  declare readonly degraded: boolean
+  declare outcome: Decision['outcome']
+  declare allowed: boolean
+  declare limit: number
+  declare remaining: number
+  declare retryAfterMs: number
+  declare resetAfterMs: number
+  declare delayMs: number
+  declare atMs: number
+  declare policy: string
+  declare parts: Readonly<Record<string, DecisionPart>>
+  declare degraded: boolean
   /** Of one that was waited for. */
-  declare readonly waitedMs?: number
+  declare waitedMs?: number
   readonly #lender: Lender
-  readonly #decision: Decision
-  #state: 'held' | 'released' | 'lost' | 'refused'
-  #controller: AbortController | undefined = undefined
-  /** Nothing where it was refused, or asked for nothing. */
-  readonly #loans: readonly Loan[]
   readonly #key: Key<string>
   readonly #plan: string | undefined
-  readonly #sinceUs: number
+  readonly #askedUs: number
+  readonly #askedWallUs: number | undefined
+  #state: 'asked' | 'held' | 'released' | 'lost' | 'refused' = 'asked'
+  #decision: Decision | undefined = undefined
+  /** Nothing where it was refused, or asked for nothing. */
+  #loans: readonly Loan[] = NO_LOANS
+  #controller: AbortController | undefined = undefined
 
   /**
-   * `sinceUs`: it is held from then on, at the latest. `waitedMs`: -1 where it was not waited for.
+   * What is asked for. `askedUs`: when, by the clock of this process; it is held from then on, at
+   * the latest. `askedWallUs`: the same by the wall clock, where the answer comes later.
    */
-  constructor(
-    lender: Lender,
-    decision: Decision,
-    loans: readonly Loan[],
-    key: Key<string>,
-    plan: string | undefined,
-    sinceUs: number,
-    waitedMs: number,
-  ) {
-    this.outcome = decision.outcome
-    this.allowed = decision.allowed
-    this.limit = decision.limit
-    this.remaining = decision.remaining
-    this.retryAfterMs = decision.retryAfterMs
-    this.resetAfterMs = decision.resetAfterMs
-    this.delayMs = decision.delayMs
-    this.atMs = decision.atMs
-    this.policy = decision.policy
-    this.parts = decision.parts
-    this.degraded = decision.degraded
-    if (waitedMs >= 0) this.waitedMs = waitedMs
+  constructor(lender: Lender, key: Key<string>, plan: string | undefined, askedUs: number, askedWallUs: number | undefined) {
     this.#lender = lender
-    this.#decision = decision
-    this.#loans = loans
     this.#key = key
     this.#plan = plan
-    this.#sinceUs = sinceUs
-    this.#state = decision.allowed ? 'held' : 'refused'
+    this.#askedUs = askedUs
+    this.#askedWallUs = askedWallUs
   }
 
-  // What the limiter knows of a permit that it lent, and nobody else.
+  // What the limiter does with a permit that it lends, and knows of it, and nobody else.
+
+  /** The store has decided. `waitedMs`: -1 where it was not waited for. */
+  static decide(permit: HeldDecision, decision: Decision, loans: readonly Loan[], waitedMs: number): void {
+    permit.outcome = decision.outcome
+    permit.allowed = decision.allowed
+    permit.limit = decision.limit
+    permit.remaining = decision.remaining
+    permit.retryAfterMs = decision.retryAfterMs
+    permit.resetAfterMs = decision.resetAfterMs
+    permit.delayMs = decision.delayMs
+    permit.atMs = decision.atMs
+    permit.policy = decision.policy
+    permit.parts = decision.parts
+    permit.degraded = decision.degraded
+    if (waitedMs >= 0) permit.waitedMs = waitedMs
+    permit.#decision = decision
+    permit.#loans = loans
+    permit.#state = decision.allowed ? 'held' : 'refused'
+  }
 
   static loans(permit: HeldDecision): readonly Loan[] {
     return permit.#loans
@@ -132,8 +131,12 @@ export class HeldDecision {
     return permit.#plan
   }
 
-  static sinceUs(permit: HeldDecision): number {
-    return permit.#sinceUs
+  static askedUs(permit: HeldDecision): number {
+    return permit.#askedUs
+  }
+
+  static askedWallUs(permit: HeldDecision): number | undefined {
+    return permit.#askedWallUs
   }
 
   get token(): number {

@@ -4,7 +4,8 @@
  */
 import { onlyKnown } from '../algorithms/rate.ts'
 import { shown } from '../errors.ts'
-import { type Turn, type Answer as WaitAnswer, Waiter, type WaitRefusal } from '../stores/queue/waiter.ts'
+import type { Answer as WaitAnswer } from '../stores/queue/question.ts'
+import { type Turn, Waiter, type WaitRefusal } from '../stores/queue/waiter.ts'
 import type { Part } from '../stores/step.ts'
 import type { Store } from '../stores/store.ts'
 import { AskingLimiter } from './asking.ts'

@@ -157,6 +157,38 @@ describe.each(Object.keys(STORES) as (keyof typeof STORES)[])('one who waits alr
   )
 })
 
+describe.each(Object.keys(STORES) as (keyof typeof STORES)[])('waits that are aborted, on a store %s', (stores) => {
+  test.each(Object.keys(LIMITS) as (keyof typeof LIMITS)[])('of a %s all end, whatever reading fails meanwhile', async (limits) => {
+    for (let readings = 0, hasBroken = true; hasBroken; readings++) {
+      const { limiter, broken, settle, fake } = await full(limits, stores)
+      const reason = new Error('the user left')
+      const listeners: (() => void)[] = []
+      const signal = {
+        aborted: false,
+        reason,
+        addEventListener: (_: 'abort', listener: () => void) => void listeners.push(listener),
+        removeEventListener: () => {},
+      }
+      const waits = [1, 2, 3].map(() => watched(limiter.acquire('k', { signal })))
+      await settle()
+      broken.breakAfter(readings)
+      try {
+        for (const abort of listeners) abort()
+      } catch (error) {
+        // Those who are left are told when the clock goes on.
+        expect(error).toBe(BROKEN)
+      }
+      hasBroken = broken.hasBroken
+      broken.breakAfter(Number.POSITIVE_INFINITY)
+      await told()
+      const ends = waits.map(({ end, error }) => [end, error])
+      expect([ends, limiter.waiting()], `reading ${readings}`).toEqual([waits.map(() => ['rejected', reason]), 0])
+      limiter.close()
+      await passing(fake, settle)
+    }
+  })
+})
+
 test('a timer that could not be set leaves the one that was set before', async () => {
   const fake = fakeClock()
   const broken = breaking(fake)

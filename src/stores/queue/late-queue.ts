@@ -2,21 +2,19 @@
  * The queue of a store that answers later, or where others book in between. It comes with such
  * stores, so that a limiter in memory carries none of it.
  *
- * Answers come later and out of order: meanwhile others ask, leave, or get new numbers. Others book
- * in between: so a queue books only what it needs for the next moment (horizon.ts), and keeps what
- * a leaving waiter held for the next one.
+ * Others book in between: so a queue books only what it needs for the next moment (horizon.ts), and
+ * keeps what a leaving waiter held for the next one (spare.ts). Answers come later and out of order
+ * (late-asking.ts): so who gets the permits of one is known only when it is there.
  */
 import type { Verdict } from '../../algorithms/decide.ts'
-import { wallUs } from '../../clock/clock.ts'
-import type { GuardedStore } from '../remote/guarded-store.ts'
-import { renumbered, type Step } from '../step.ts'
-import { allAllowed, type Part } from '../store.ts'
+import type { Part } from '../store.ts'
 import { bookedOf } from './booked-permits.ts'
 import { Horizon } from './horizon.ts'
-import type { Line } from './line.ts'
-import { Queue } from './queue.ts'
-import type { Question, QueuePlan, Room } from './room.ts'
-import { type Answer, mayBook, type Took, type Waiter } from './waiter.ts'
+import { LateAskingQueue } from './late-asking.ts'
+import { whoIsBehind } from './line.ts'
+import type { Answer, Question } from './question.ts'
+import { allAskFor, firstWithout, Spare } from './spare.ts'
+import { mayBook, type Waiter } from './waiter.ts'
 
 /**
  * How many of those outside ask a slow store at once: more of them where the horizon bounds them
@@ -27,81 +25,40 @@ const MOST_BOOKING = 128
 /** How often the first caller of a process looks whether others have released something. */
 const LOOK_US = 25_000
 
-/** Permits held for no waiter in particular. */
-interface Spare {
-  readonly parts: readonly Part[]
-  readonly answer: Took
-}
+export class LateQueue extends LateAskingQueue {
+  readonly #horizon = new Horizon(this.room.isShared)
+  readonly #spare = new Spare()
 
-export class LateQueue extends Queue {
-  readonly #horizon: Horizon
-  /**
-   * Answers whose permits are held for no waiter in particular, because those who were answered
-   * left: the next caller has them.
-   */
-  #spare: { readonly parts: readonly Part[]; readonly answer: Answer }[] = []
-  /**
-   * What those held who left while answers were awaited: only when all are there it is known which
-   * permits are the latest.
-   */
-  #left: (readonly Part[])[] = []
-  /** What was taken under numbers that are no longer in force. */
-  #outdated: Spare[] = []
-  /** How many takes are on their way to the store or back. */
-  #onTheirWay = 0
-
-  constructor(room: Room, id: string, planName: string | undefined, plan: QueuePlan) {
-    super(room, id, planName, plan)
-    this.#horizon = new Horizon(room.isShared)
-  }
-
-  /** The queue is empty: if no answer is awaited, it can be forgotten. */
+  /** The queue is empty: nobody comes for what is spare. */
   override endIfIdle(): void {
     if (this.size > 0) return
     this.#releaseSpare()
-    if (this.#onTheirWay === 0) super.endIfIdle()
-  }
-
-  override timeOut(waiter: Waiter): void {
-    this.goOn()
-    const { state, questions, sinceUs, deadlineUs } = waiter
-    // With timeoutMs 0 the store's answer decides, however late it comes.
-    waiter.isOverdue = deadlineUs === sinceUs && questions > 0 && (state === 'asking' || state === 'outside')
-    if (!waiter.isOverdue) super.timeOut(waiter)
+    super.endIfIdle()
   }
 
   override startAnew(): void {
-    this.#spare = []
-    this.#left = []
-    this.#outdated = []
+    this.#spare.clear()
     super.startAnew()
   }
 
   override unbook(): void {
     super.unbook()
-    for (const { parts } of this.#spare.splice(0)) this.giveUpLatest(parts)
-    this.#giveBackLate()
+    for (const parts of this.#spare.clear()) this.giveUpLatest(parts)
+    this.giveBackLate()
   }
 
   /**
    * Also whether permits are being given back, or the store has been asked for as much as it shall.
    */
   protected override mustStandOutside(waiter: Waiter): boolean {
-    const [spare] = this.#spare
-    if (spare !== undefined && !waiter.asksForTheSameAs(spare.parts)) this.#releaseSpare()
-    if (super.mustStandOutside(waiter) || this.#owes) return true
+    if (!this.#spare.suits(waiter)) this.#releaseSpare()
+    if (super.mustStandOutside(waiter) || this.owes) return true
     if (mayBook(waiter.parts)) return this.#spare.length === 0 && this.#opensUs(waiter) > this.nowUs()
-    if (this.#onTheirWay === 0) return false
+    if (this.onTheirWay === 0) return false
     // Without bookings the store could refuse the waiter before, which asks for more, and grant
     // this one.
     for (const other of this.asking) if (!waiter.asksForTheSameAs(other.parts)) return true
     return false
-  }
-
-  protected override get standsFast(): boolean {
-    // An answer on its way may lie behind bookings of others, too.
-    const mayGetGaps = this.room.isShared && this.#onTheirWay > 0
-    return super.standsFast || (this.line.isMixed && mayGetGaps)
   }
 
   /**
@@ -130,53 +87,9 @@ export class LateQueue extends Queue {
     super.ask(op, waiter, mayNotWait)
   }
 
-  protected override send(question: Question): void {
-    const { store } = this.room
-    question.waiter.questions += 1
-    if (store === undefined) {
-      super.send(question)
-      return
-    }
-    try {
-      this.#ask(store, question)
-    } catch (error) {
-      // A caller's clock threw: nothing was sent, and no answer will come.
-      this.failed(question, error)
-    }
-  }
-
-  #ask(store: GuardedStore, question: Question): void {
-    const { op, waiter } = question
-    question.askedWallUs = wallUs(this.room.clock)
-    // A question for nothing, or for too much, takes nothing: no waiter has to wait for its answer.
-    const takes = op === 'take' && waiter.canBeBehindOthers ? 1 : 0
-    this.sendLater(
-      store,
-      this.stepFor(question),
-      takes,
-      (verdicts) => this.answered(question, verdicts),
-      (error) => this.failed(question, error),
-    )
-  }
-
-  protected override stepFor(question: Question): Step {
-    question.askedUs = this.nowUs()
-    return super.stepFor(question)
-  }
-
   protected override answered(question: Question, verdicts: readonly Verdict[]): void {
-    const { op, waiter, parts, plan } = question
-    waiter.questions -= 1
-    const isTaken = op === 'take' && allAllowed(verdicts)
-    if (question.isInLine && (plan !== this.plan || waiter.state === 'gone')) this.notePlaces(question, verdicts)
-    if (plan !== this.plan) this.#answeredUnderOldNumbers(question, isTaken, verdicts)
-    else if (isTaken || waiter.state === 'asking' || waiter.state === 'outside') super.answered(question, verdicts)
-    if (op === 'take') this.#horizon.answered(parts, verdicts)
-  }
-
-  protected override failed(question: Question, error: unknown): void {
-    question.waiter.questions -= 1
-    super.failed(question, error)
+    super.answered(question, verdicts)
+    if (question.op === 'take') this.#horizon.answered(question.parts, verdicts)
   }
 
   /** Others may have been answered since it asked. */
@@ -190,7 +103,7 @@ export class LateQueue extends Queue {
     const { answeredUs: nowUs, bookedForUs } = answer
     const waiter = this.#recipient(question, answer)
     if (waiter !== undefined) waiter.answer = answer
-    const behind = waiter !== undefined && bookedForUs > nowUs ? this.whoIsBehind(waiter) : undefined
+    const behind = waiter !== undefined && bookedForUs > nowUs ? whoIsBehind(waiter, this.line, this.book) : undefined
     // A fallback books nothing: its permits can be used at once.
     const isStore = !verdicts[0]?.degraded
     const isBooking = isStore && mayBook(parts)
@@ -199,15 +112,6 @@ export class LateQueue extends Queue {
     if (waiter !== undefined && mustWait) this.booked(waiter, this.#mayGoLast(waiter) ? undefined : behind)
     else if (waiter !== undefined) this.takeOut(waiter).serve(0, nowUs)
     else if (isStore) this.handOn(parts, answer)
-  }
-
-  protected override answerOf(verdicts: readonly Verdict[], askedUs?: number): Answer {
-    return super.answerOf(verdicts, askedUs, this.nowUs())
-  }
-
-  /** A fallback books nothing ahead. */
-  protected override notTaken(question: Question, verdicts: readonly Verdict[]): void {
-    super.notTaken(verdicts[0]?.degraded ? { ...question, aheadUs: 0 } : question, verdicts)
   }
 
   /**
@@ -232,68 +136,8 @@ export class LateQueue extends Queue {
     const isLost = this.room.isShared && !line.isMixed && mayBook(parts) && this.size > 0
     const heir = isLost ? firstWithout(line, parts, this.#dueFromEndUs(parts), this.asking) : undefined
     if (heir !== undefined) this.#inherit(heir, answer)
-    else if (isLost && allAskFor(line, this.asking, parts)) this.#spare.push({ parts, answer })
+    else if (isLost && allAskFor(line, this.asking, parts)) this.#spare.keep(parts, answer)
     else super.handOn(parts, answer)
-  }
-
-  /** While answers are awaited it is not known which permits are the latest. */
-  protected override releaseBooked(parts: readonly Part[]): void {
-    this.retryAtUs = 0
-    if (this.#onTheirWay > 0) this.#left.push(parts)
-    else super.releaseBooked(parts)
-  }
-
-  /** Permits of a fallback are not given back to the store. */
-  protected override refund(parts: readonly Part[], answer: Took): void {
-    if (!answer.verdicts[0]?.degraded) super.refund(parts, answer)
-  }
-
-  protected override give(step: Step): void {
-    this.giveAndHear(step, () => {})
-  }
-
-  /** `takes`: 1 if what the answer says matters to others who ask. */
-  protected sendLater(
-    store: GuardedStore,
-    step: Step,
-    takes: 0 | 1,
-    onAnswer: (verdicts: readonly Verdict[]) => void,
-    onFailure: (error: unknown) => void,
-  ): void {
-    const later = (act: () => void) => {
-      this.#onTheirWay -= takes
-      act()
-      if (this.#onTheirWay === 0) this.#giveBackLate()
-      this.goOn()
-      this.endIfIdle()
-    }
-    const answer = store.ask(step, (verdicts) => verdicts)
-    // Only of what was asked an answer comes: a caller's clock may have thrown.
-    this.#onTheirWay += takes
-    answer.then(
-      (verdicts) => later(() => onAnswer(verdicts)),
-      (error) => later(() => onFailure(error)),
-    )
-  }
-
-  /** Whether something is to be given back as soon as all answers are there. */
-  get #owes(): boolean {
-    return this.#left.length > 0 || this.#outdated.length > 0
-  }
-
-  /** All answers are there. */
-  #giveBackLate(): void {
-    if (this.#owes) this.retryAtUs = 0
-    for (const parts of this.#left.splice(0)) this.giveUpLatest(parts)
-    for (const { parts, answer } of this.#outdated.splice(0)) this.refund(parts, answer)
-  }
-
-  /** Permits taken under the old numbers are given back, and the waiter asks anew. */
-  #answeredUnderOldNumbers({ waiter, parts }: Question, isTaken: boolean, verdicts: readonly Verdict[]): void {
-    if (isTaken) this.#outdated.push({ parts: renumbered(parts, this.plan.scope.limits), answer: { limits: parts, verdicts } })
-    if (waiter.isOverdue && waiter.state !== 'gone' && waiter.state !== 'booked') this.takeOut(waiter).refuse('TIMEOUT')
-    else if (waiter.state === 'asking') this.line.standOutside(waiter)
-    this.retryAtUs = 0
   }
 
   /**
@@ -337,30 +181,15 @@ export class LateQueue extends Queue {
     return this.book.dueFromEndUs(parts, this.#spare.length)
   }
 
-  /**
-   * Whether the first outside need not wait for others who asked before it: one of them may get
-   * what is for it.
-   */
-  protected mayTry(first: Waiter): boolean {
-    if (this.#owes) return false
-    // Waiters that are asking came before, except those that found the queue full.
-    const asking = this.asking.first
-    if (asking !== undefined && asking.number < first.number) return false
-    return first.state === 'asking' || this.#onTheirWay === 0
-  }
-
   #opensUs({ parts }: Waiter): number {
-    return this.#horizon.opensUs(parts, this.book.dueFromEndUs(parts, 0), this.#onTheirWay)
+    return this.#horizon.opensUs(parts, this.book.dueFromEndUs(parts, 0), this.onTheirWay)
   }
 
   /** Whether a waiter can have what another left: then it has it. */
   #hasSpare(waiter: Waiter): boolean {
-    const spare = this.#spare.at(-1)
-    if (spare === undefined || !waiter.asksForTheSameAs(spare.parts)) return false
-    if (this.book.dueFromEndUs(spare.parts, this.#spare.length - 1) > waiter.deadlineUs) return false
-    this.#spare.pop()
-    this.#inherit(waiter, spare.answer)
-    return true
+    const answer = this.#spare.takeFor(waiter, this.book)
+    if (answer !== undefined) this.#inherit(waiter, answer)
+    return answer !== undefined
   }
 
   #inherit(heir: Waiter, answer: Answer): void {
@@ -369,43 +198,9 @@ export class LateQueue extends Queue {
   }
 
   #releaseSpare(): void {
-    for (const { parts } of this.#spare.splice(0)) this.releaseBooked(parts)
-  }
-
-  /**
-   * Gives, and hears what the store says to it. A charge of the store is not given back to a
-   * fallback.
-   */
-  protected giveAndHear(step: Step, onAnswer: (verdicts: readonly Verdict[]) => void): void {
-    const { store } = this.room
-    if (store !== undefined) {
-      if (!store.isDownFor(step)) store.ask(step, onAnswer).catch(() => {})
-      return
+    for (const parts of this.#spare.clear()) {
+      this.retryAtUs = 0
+      this.giveUpLatest(parts)
     }
-    try {
-      onAnswer(this.apply(step))
-    } catch {}
   }
-}
-
-/** Whether all who are here ask for the same. */
-function allAskFor({ isMixed, first }: Line, asking: Line, parts: readonly Part[]): boolean {
-  return !isMixed && first?.asksForTheSameAs(parts) !== false && [...asking].every((waiter) => waiter.asksForTheSameAs(parts))
-}
-
-/**
- * The first who holds nothing, asks for the same and is still there at that time. `asking`: if
- * given, those who are asking right now may have it, too.
- */
-function firstWithout({ firstOutside }: Line, parts: readonly Part[], forUs: number, asking: Line | undefined): Waiter | undefined {
-  const mayHave = (waiter: Waiter) =>
-    (asking !== undefined || waiter.state === 'outside') && waiter.deadlineUs >= forUs && waiter.asksForTheSameAs(parts)
-  let outside = firstOutside
-  while (outside !== undefined && !mayHave(outside)) outside = outside.behind
-  if (asking === undefined) return outside
-  for (const waiter of asking) {
-    if (outside !== undefined && outside.number < waiter.number) break
-    if (mayHave(waiter)) return waiter
-  }
-  return outside
 }

@@ -2,8 +2,11 @@
  * Waiters in their order: booked ones in front, then those outside. A waiter can leave from
  * anywhere.
  */
+import type { Verdict } from '../../algorithms/decide.ts'
 import type { Part } from '../store.ts'
-import type { Waiter } from './waiter.ts'
+import type { Book } from './book.ts'
+import type { Answer } from './question.ts'
+import { mayBook, type Waiter } from './waiter.ts'
 
 export class Line {
   first: Waiter | undefined
@@ -117,6 +120,25 @@ export class Line {
 }
 
 /** Adds what a waiter asks for, of each limit, or takes it off again. */
-export function addCosts(permits: number[], { parts }: Waiter, sign = 1): void {
+function addCosts(permits: number[], { parts }: Waiter, sign = 1): void {
   for (let k = 0; k < parts.length; k++) permits[k] = (permits[k] ?? 0) + sign * (parts[k] as Part).cost
+}
+
+/**
+ * Before whom of the booked ones a waiter stands: those whose time comes later. There are none,
+ * unless answers came out of order, or it asks nothing of a limit that they wait for. Their present
+ * time counts: it may have moved up.
+ */
+export function whoIsBehind({ parts, answer }: Waiter, { lastBooked }: Line, book: Book): Waiter | undefined {
+  const { bookedForUs, answeredUs, verdicts } = answer as Answer
+  const forUs = (verdicts[0] as Verdict).atUs + bookedForUs - answeredUs
+  const permits = parts.map(() => 0)
+  let behind: Waiter | undefined
+  for (let other = lastBooked; other !== undefined; other = other.before) {
+    const isLater = mayBook(parts) ? book.isLaterThan(forUs, other.parts, permits) : (other.answer as Answer).bookedForUs > bookedForUs
+    if (!isLater) break
+    addCosts(permits, other)
+    behind = other
+  }
+  return behind
 }

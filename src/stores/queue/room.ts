@@ -2,10 +2,9 @@
 import type { Alarms } from '../../clock/alarms.ts'
 import type { Clock } from '../../clock/clock.ts'
 import type { GuardedStore } from '../remote/guarded-store.ts'
-import type { OpenStates, Part, Scope } from '../store.ts'
+import type { OpenStates, Scope } from '../store.ts'
 import type { Queue } from './queue.ts'
 import type { Signals } from './signals.ts'
-import type { Waiter } from './waiter.ts'
 
 /** The host of all queues of a limiter. */
 export interface Room {
@@ -41,22 +40,3 @@ export interface QueuePlan {
 }
 
 export type QueueClass = new (room: Room, id: string, planName: string | undefined, plan: QueuePlan) => Queue
-
-/** The question to the store for a waiter. */
-export interface Question {
-  readonly op: 'take' | 'ask'
-  /**
-   * Before it was sent, by the clock of this process. Undefined at a store that answers at once and
-   * is not shared: it was asked when it decided.
-   */
-  askedUs?: number
-  /** The same by the wall clock, where the answer comes later. */
-  askedWallUs?: number
-  /** Whether it is asked as the first in line, where a limit has a line. */
-  readonly isInLine: boolean
-  readonly waiter: Waiter
-  readonly parts: readonly Part[]
-  readonly aheadUs: number
-  /** The numbers that were in force when it was asked. */
-  readonly plan: QueuePlan
-}

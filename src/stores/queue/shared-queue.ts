@@ -3,11 +3,11 @@
  * would keep from its first waiter (claim.ts).
  */
 import type { Verdict } from '../../algorithms/decide.ts'
-import { chargesOf, giveBacks } from '../settlement.ts'
+import { chargesOf, giveBacks, settlement } from '../settlement.ts'
 import { allAllowed, type Part } from '../store.ts'
 import { type Claim, claimedParts, claimOf, HeldUp, renewalUs, restOf } from './claim.ts'
 import { LateQueue } from './late-queue.ts'
-import type { Question } from './room.ts'
+import type { Question } from './question.ts'
 import { mayBook, type Waiter } from './waiter.ts'
 
 export class SharedQueue extends LateQueue {
@@ -54,8 +54,9 @@ export class SharedQueue extends LateQueue {
   }
 
   protected override takeOut(waiter: Waiter): Waiter {
+    super.takeOut(waiter)
     if (this.#claim?.waiter === waiter) this.#giveUpClaim()
-    return super.takeOut(waiter)
+    return waiter
   }
 
   /** Where nothing can be booked, the first was refused: others may have been faster. */
@@ -101,10 +102,10 @@ export class SharedQueue extends LateQueue {
   }
 
   #giveBack({ limits, verdicts }: Claim): void {
-    for (const { op, parts, aheadUs, ofUs } of giveBacks(limits, chargesOf(limits, verdicts))) {
-      this.giveAndHear(this.step(op, parts, aheadUs, ofUs), (told) => {
-        const rest = restOf(parts, ofUs, told)
-        if (rest.length > 0) this.give(this.step('give', rest, -1, -1))
+    for (const each of giveBacks(limits, chargesOf(limits, verdicts))) {
+      this.giveAndHear(each, (told) => {
+        const rest = restOf(each.parts, each.ofUs, told)
+        if (rest.length > 0) this.give([settlement('give', -1, rest)])
       })
     }
   }

@@ -28,10 +28,7 @@ export class Signals {
     const abort = () => {
       this.#watched.delete(signal)
       // First everybody leaves: nobody must get what another left behind, only to leave in turn.
-      for (const each of waiters) {
-        each.queue.leave(each)
-        each.fail(signal.reason)
-      }
+      for (const each of waiters) each.giveUp(signal.reason)
       for (const queue of new Set([...waiters].map((each) => each.queue))) queue.goOn()
     }
     signal.addEventListener('abort', abort, { once: true })

@@ -40,7 +40,7 @@ export class WaitQueues {
       try {
         this.#begin(waiter)
       } catch (error) {
-        waiter.queue.giveUp(waiter, error)
+        if (waiter.state !== 'gone') waiter.giveUp(error)
       }
     })
   }

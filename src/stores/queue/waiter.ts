@@ -1,10 +1,10 @@
 /** One call that waits, from its first question until it has got its turn, was refused, or left. */
-import type { Rule } from '../../algorithms/algorithm.ts'
-import type { Ticket, Verdict } from '../../algorithms/decide.ts'
+import type { Ticket } from '../../algorithms/decide.ts'
 import type { Alarm } from '../../clock/alarms.ts'
 import { anyUntilReleased } from '../step.ts'
-import type { Part, Scope } from '../store.ts'
+import type { Part } from '../store.ts'
 import type { Line } from './line.ts'
+import type { Answer } from './question.ts'
 import type { Queue } from './queue.ts'
 import type { Abortable } from './signals.ts'
 
@@ -26,28 +26,6 @@ export interface Turn {
   readonly delayUs: number
   /** When its caller was told, by the clock of this process. */
   readonly servedUs: number
-}
-
-/** The answer of a store. */
-export interface Answer {
-  /** The limits by which the store answered. */
-  readonly limits: Scope['limits']
-  readonly verdicts: readonly Verdict[]
-  /**
-   * When the store answered, and when the caller may then act, both by the clock of this process.
-   */
-  readonly answeredUs: number
-  readonly bookedForUs: number
-  /** Before the store was asked: what it lends counts from then at the latest. */
-  readonly askedUs: number
-  /** The same by the wall clock, where the answer came later. */
-  readonly askedWallUs?: number | undefined
-}
-
-/** The permits that an answer took: under which numbers, and when. */
-export interface Took {
-  readonly limits: readonly { readonly rule: Rule }[]
-  readonly verdicts: readonly Verdict[]
 }
 
 /** One for all limits, or one for each by name. */
@@ -144,6 +122,17 @@ export class Waiter<Name extends string = string> {
 
   fail(reason: unknown): void {
     this.serve(0, 0, 'FAILED', reason)
+  }
+
+  /**
+   * Takes it out of its queue, for a reason that is not a limit's. If a caller's clock throws, what
+   * it held drains, but it is in nobody's way.
+   */
+  giveUp(reason: unknown): void {
+    try {
+      this.queue.leave(this)
+    } catch {}
+    this.fail(reason)
   }
 
   /** The wait has ended: its caller is told in a microtask of its own. */
