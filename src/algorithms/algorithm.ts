@@ -46,6 +46,9 @@ export interface Algorithm<R extends Rule = Rule> {
    */
   readonly untilReleased?: boolean
 
+  /** The largest capacity that a rule may have, where it is less than `MAX_PERMITS`. */
+  readonly maxCapacity?: number
+
   /** The rule that these figures stand for. */
   ruleOf(figures: readonly number[]): R
 

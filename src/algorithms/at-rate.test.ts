@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { RULE } from './algorithm.ts'
-import { fixedWindow, gcra, slidingWindow } from './all.ts'
+import { fixedWindow, gcra, slidingLog, slidingWindow } from './all.ts'
 import { atRate, rateOf } from './at-rate.ts'
 
 const bucket = gcra({ rate: '7/s', burst: 5 })[RULE]
@@ -34,9 +34,14 @@ describe('a window keeps its length, and admits one at least', () => {
   })
 
   test('and no more than there may be', () => {
-    expect(() => atRate(window, 1e9)).toThrow(
-      'the limit of a window at this rate 60000000000 must be a whole number from 1 to 1,000,000,000',
-    )
+    expect(() => atRate(window, 1e9)).toThrow('the limit of a window at this rate 60000000000 must be at most 1,000,000,000')
+    expect(atRate(window, 1e9 / 60).capacity).toBe(1e9)
+  })
+
+  test('nor, of a log, than it may keep', () => {
+    const log = slidingLog({ limit: 90_000, window: '1min' })[RULE]
+    expect(() => atRate(log, 3_000)).toThrow('the limit of a window at this rate 180000 must be at most 100,000')
+    expect(atRate(log, 100_000 / 60).capacity).toBe(100_000)
   })
 })
 

@@ -1,7 +1,7 @@
 /** The same limit at another rate: what a rate that follows the load changes. */
 import type { Rule } from './algorithm.ts'
 import { greatestCommonDivisor } from './arithmetic.ts'
-import { levelFigures, MAX_PERIOD_US, type Pace, permitsOf } from './rate.ts'
+import { invalid, levelFigures, MAX_PERIOD_US, MAX_PERMITS, type Pace } from './rate.ts'
 
 const SECOND_US = 1_000_000
 /** A rate is kept to about this many steps. */
@@ -16,7 +16,9 @@ export function atRate(rule: Rule, permitsPerSecond: number): Rule {
   const { algorithm, figures, capacity } = rule
   if (algorithm.bookable) return algorithm.ruleOf(levelFigures(capacity, paceNear(permitsPerSecond)))
   const [, windowUs, ...rest] = figures as [number, number, ...number[]]
-  const limit = permitsOf(Math.max(1, Math.round((permitsPerSecond * windowUs) / SECOND_US)), 'the limit of a window at this rate')
+  const limit = Math.max(1, Math.round((permitsPerSecond * windowUs) / SECOND_US))
+  const { maxCapacity = MAX_PERMITS } = algorithm
+  if (limit > maxCapacity) throw invalid('the limit of a window at this rate', limit, `must be at most ${maxCapacity.toLocaleString('en')}`)
   return algorithm.ruleOf([limit, windowUs, ...rest])
 }
 

@@ -42,7 +42,7 @@ const SMALL = 64
  * A log keeps 16 bytes per admission in memory: at this limit 2 MB for one key, with the room
  * behind the entries.
  */
-export const MAX_LOG = 100_000
+const MAX_LOG = 100_000
 
 export interface SlidingLogOptions {
   /**
@@ -74,6 +74,7 @@ export const slidingLogAlgorithm: Algorithm = {
   type: 'slidingLog',
   bookable: false,
   spaced: false,
+  maxCapacity: MAX_LOG,
 
   ruleOf(figures) {
     const capacity = figures[0] as number

@@ -3275,6 +3275,7 @@ do
     type = 'slidingLog',
     bookable = false,
     spaced = false,
+    maxCapacity = 100000,
     ruleOf = function(figures)
       local capacity = figures[0]
       return {
