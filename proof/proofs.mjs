@@ -2529,6 +2529,13 @@ export const PROOFS = [
     proof: 'Both texts hold the same bytes: to read them only takes time.',
   },
   {
+    file: 'src/stores/redis/slow-path.lua',
+    scope: 'decideAll',
+    line: 'key = last + 1',
+    becomes: ['key = last + 2'],
+    proof: 'Either is beyond the last, which ends the loop; where a decision failed, another place is written below.',
+  },
+  {
     file: 'scripts/lua/prelude.lua',
     scope: '',
     line: 'local max, min, floor, ceil, huge = math.max, math.min, math.floor, math.ceil, math.huge',
