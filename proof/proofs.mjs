@@ -1479,10 +1479,12 @@ export const PROOFS = [
     scope: '',
     line: 'local last, cost, ofUs, drainedUs, told, nextTold = #keys, argv[2], -1, -1, nil, 1',
     becomes: [
+      'local last, cost, ofUs, drainedUs, told, nextTold = #keys, argv[2], 1, -1, nil, 1',
       'local last, cost, ofUs, drainedUs, told, nextTold = #keys, argv[2], -2, -1, nil, 1',
       'local last, cost, ofUs, drainedUs, told, nextTold = #keys, argv[2], -0, -1, nil, 1',
       'local last, cost, ofUs, drainedUs, told, nextTold = #keys, argv[2], -1, 1, nil, 1',
       'local last, cost, ofUs, drainedUs, told, nextTold = #keys, argv[2], -1, -2, nil, 1',
+      'local last, cost, ofUs, drainedUs, told, nextTold = #keys, argv[2], -1, -0, nil, 1',
     ],
     proof: 'A take and a charge ask for neither time; to settle, both are written before.',
   },
@@ -1561,6 +1563,8 @@ export const PROOFS = [
     scope: '',
     line: 'until key > #keys or argv[at + 2] ~= label or #verb > 1',
     becomes: [
+      'until key >= #keys or argv[at + 2] ~= label or #verb > 1',
+      'until key <= #keys or argv[at + 2] ~= label or #verb > 1',
       'until key > #keys or argv[at + 3] ~= label or #verb > 1',
       'until key > #keys or argv[at + 2] ~= label or #verb >= 1',
       'until key > #keys or argv[at + 2] ~= label or #verb <= 1',
@@ -1568,7 +1572,7 @@ export const PROOFS = [
       'until key > #keys or argv[at + 2] ~= label or #verb > 0',
     ],
     proof:
-      'To go on with the same limit only saves making its rule anew: otherwise the loop around it does so. A run by several limits has a number there, which is no label.',
+      'To go on with the same limit only saves making its rule anew: otherwise the loop around it does so. A run by several limits has a number there, which is no label, and behind the last run there is nothing.',
   },
   {
     file: 'src/stores/redis/general-path.lua',
