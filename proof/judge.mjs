@@ -32,18 +32,28 @@ process.send({ ready: true })
 async function judge({ file, text, path, only, traces }) {
   process.env.SLUICE_TRACES = `${traces}`
   process.env.SLUICE_SEED = `${SEED}`
-  await client.flushAll()
-  await client.sendCommand(['SCRIPT', 'FLUSH'])
   const { api, run } = collector(redisPort)
   let failure
   try {
-    evaluate(await bundled(path, file, text), api, { ...fs, readFileSync: reading(file, text) })
+    const code = await bundled(path, file, text)
+    await clearRedis()
+    evaluate(code, api, { ...fs, readFileSync: reading(file, text) })
     failure = await run(new RegExp(only ?? ''))
   } catch (error) {
     failure = { test: 'while the tests are collected', message: `${error}` }
   }
   if (failure === undefined) return { status: 'passed' }
   return { status: (await loads(file, text, failure)) ? 'killed' : 'did not compile', ...failure }
+}
+
+/**
+ * A test that failed may have left commands on their way, which Redis would carry out after it was
+ * emptied: the next test would find the states of this one. So their connections are ended first.
+ */
+async function clearRedis() {
+  await client.sendCommand(['CLIENT', 'KILL', 'SKIPME', 'yes'])
+  await client.flushAll()
+  await client.sendCommand(['SCRIPT', 'FLUSH'])
 }
 
 /**

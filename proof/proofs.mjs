@@ -1481,10 +1481,12 @@ export const PROOFS = [
     scope: '',
     line: 'local last, cost, ofUs, drainedUs, told, nextTold = #keys, argv[2], -1, -1, nil, 1',
     becomes: [
+      'local last, cost, ofUs, drainedUs, told, nextTold = #keys, argv[2], 1, -1, nil, 1',
       'local last, cost, ofUs, drainedUs, told, nextTold = #keys, argv[2], -2, -1, nil, 1',
       'local last, cost, ofUs, drainedUs, told, nextTold = #keys, argv[2], -0, -1, nil, 1',
       'local last, cost, ofUs, drainedUs, told, nextTold = #keys, argv[2], -1, 1, nil, 1',
       'local last, cost, ofUs, drainedUs, told, nextTold = #keys, argv[2], -1, -2, nil, 1',
+      'local last, cost, ofUs, drainedUs, told, nextTold = #keys, argv[2], -1, -0, nil, 1',
     ],
     proof: 'A take and a charge ask for neither time; to settle, both are written before.',
   },
@@ -1566,6 +1568,8 @@ export const PROOFS = [
     scope: '',
     line: 'until key > #keys or argv[at + 2] ~= label or #verb > 1',
     becomes: [
+      'until key >= #keys or argv[at + 2] ~= label or #verb > 1',
+      'until key <= #keys or argv[at + 2] ~= label or #verb > 1',
       'until key > #keys or argv[at + 3] ~= label or #verb > 1',
       'until key > #keys or argv[at + 2] ~= label or #verb >= 1',
       'until key > #keys or argv[at + 2] ~= label or #verb <= 1',
@@ -1573,7 +1577,7 @@ export const PROOFS = [
       'until key > #keys or argv[at + 2] ~= label or #verb > 0',
     ],
     proof:
-      'To go on with the same limit only saves making its rule anew: otherwise the loop around it does so. A run by several limits has a number there, which is no label.',
+      'To go on with the same limit only saves making its rule anew: otherwise the loop around it does so. A run by several limits has a number there, which is no label, and behind the last run there is nothing.',
   },
   {
     file: 'src/stores/redis/general-path.lua',
@@ -1605,10 +1609,18 @@ export const PROOFS = [
   },
   {
     file: 'src/stores/redis/general-path.lua',
+    scope: 'decideRun',
+    line: 'cell.rule = library().ruleBy(label, true)',
+    becomes: ['cell.rule = library().ruleBy(label, false)'],
+    proof:
+      'The label is of a limit that a caller can make, and the checks refuse none of these: rate.ts bounds the figures as they do, and the largest state, that of a log of 100,000, has 250,009 words. (Permits in Redis have a lease, with which 1,000 calls hold them at most.)',
+  },
+  {
+    file: 'src/stores/redis/general-path.lua',
     scope: 'say',
     line: "if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then",
-    becomes: ['if false then'],
-    proof: 'The client reads an answer in full as it reads the short one.',
+    becomes: ['if false then', "if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and isReservation then"],
+    proof: 'The client reads an answer in full as it reads the short one, and the ticket of a reservation behind either.',
   },
   {
     file: 'src/stores/redis/general-path.lua',
@@ -1623,6 +1635,13 @@ export const PROOFS = [
     line: 'last = raw and held.size or -1',
     becomes: ['last = raw and held.size or -2'],
     proof: 'No record is looked for before the first byte.',
+  },
+  {
+    file: 'src/stores/redis/general-path.lua',
+    scope: 'find',
+    line: 'last = raw and #raw or -1',
+    becomes: ['last = raw and #raw or -2'],
+    proof: 'No record is looked for before the first byte, and the size of a key that holds nothing is not asked for.',
   },
   {
     file: 'src/stores/redis/general-path.lua',
@@ -1716,8 +1735,11 @@ export const PROOFS = [
     file: 'src/stores/redis/general-path.lua',
     scope: 'prepare',
     line: "held.value = count == 1 and texts[1] or table.concat(texts, '', 1, count)",
-    becomes: ["held.value = count == 1 and texts[0] or table.concat(texts, '', 1, count)"],
-    proof: 'Nothing stands at 0, and one text put together is that text.',
+    becomes: [
+      "held.value = count == 1 and texts[0] or table.concat(texts, '', 1, count)",
+      "held.value = count == 0 and texts[1] or table.concat(texts, '', 1, count)",
+    ],
+    proof: 'Nothing stands at 0, and one text put together is that text. What changed has a text, so there is one at least.',
   },
   {
     file: 'src/stores/redis/general-path.lua',
@@ -1730,7 +1752,7 @@ export const PROOFS = [
     file: 'src/stores/redis/general-path.lua',
     scope: 'decideEach',
     line: 'for place = 1, writes > 0 and perDecision or 0 do',
-    becomes: ['for place = 1, writes > 0 and perDecision or 1 do'],
+    becomes: ['for place = 1, writes > 0 and perDecision or 1 do', 'for place = 1, writes >= 0 and perDecision or 0 do'],
     proof: 'Where nothing is to be written, no key has a value.',
   },
   {
@@ -1768,6 +1790,15 @@ export const PROOFS = [
       'verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 1, ticket = nil, given = 0 },',
     ],
     proof: 'What decides writes all of a verdict before it is said.',
+  },
+  {
+    file: 'src/stores/redis/general-path.lua',
+    scope: 'addCell',
+    line: 'verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },',
+    becomes: [
+      'verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 1 },',
+    ],
+    proof: 'What was given is said of `give`, `settle`, `renew` and `line` alone (`isGiven`), and each of these writes it first.',
   },
   {
     file: 'src/stores/redis/general-path.lua',
@@ -1831,6 +1862,13 @@ export const PROOFS = [
     line: 'run = newRun(OPS[verb], -1, -1, 1)',
     becomes: ['run = newRun(OPS[verb], -1, 1, 1)', 'run = newRun(OPS[verb], -1, -2, 1)', 'run = newRun(OPS[verb], -1, -0, 1)'],
     proof: 'The time is written below.',
+  },
+  {
+    file: 'src/stores/redis/general-path.lua',
+    scope: 'oneRun',
+    line: 'run = newRun(OPS[verb], -1, -1, 1)',
+    becomes: ['run = newRun(OPS[verb], -2, -1, 1)'],
+    proof: 'Of `aheadUs` nothing is asked but whether it is below 0: then it is no reservation.',
   },
   {
     file: 'src/stores/redis/general-path.lua',
@@ -1967,7 +2005,7 @@ export const PROOFS = [
     file: 'src/stores/redis/general-path.lua',
     scope: 'decideEach',
     line: 'writes = writes + (prepare(cells, place, texts) and 1 or 0)',
-    becomes: ['writes = writes + (prepare(cells, place, texts) and 1 or 1)'],
+    becomes: ['writes = writes + (prepare(cells, place, texts) and 1 or 1)', 'writes = writes + (prepare(cells, place, texts) and 2 or 0)'],
     proof: 'Where one key is written, Redis itself refuses: to ask for its rights before only takes time.',
   },
   {
@@ -2505,6 +2543,13 @@ export const PROOFS = [
     line: 'return to <= #held.raw and string.sub(held.raw, from, to) or pages().rangeOf(held.key, from, to)',
     becomes: ['return to < #held.raw and string.sub(held.raw, from, to) or pages().rangeOf(held.key, from, to)'],
     proof: 'Both texts hold the same bytes: to read them only takes time.',
+  },
+  {
+    file: 'src/stores/redis/slow-path.lua',
+    scope: 'decideAll',
+    line: 'key = last + 1',
+    becomes: ['key = last + 2'],
+    proof: 'Either is beyond the last, which ends the loop; where a decision failed, another place is written below.',
   },
   {
     file: 'scripts/lua/prelude.lua',

@@ -134,7 +134,12 @@ const OF_LUA = {
   'fast-word': [testNamed('redis/runs'), ...OF_STATES],
   'slow-path': [...OF_STATES, ...OF_PERMITS_IN_REDIS],
   'long-path': [testNamed('redis/runs'), ...OF_STATES, ...OF_PERMITS_IN_REDIS],
-  'general-path': [testNamed('redis/runs'), ...OF_STATES, { ...testNamed('model/concurrency'), only: '^on redis' }],
+  'general-path': [
+    testNamed('redis/runs'),
+    testNamed('redis/logs'),
+    ...OF_STATES,
+    { ...testNamed('model/concurrency'), only: '^on redis' },
+  ],
   prelude: [{ ...testNamed('lua/language'), only: '^what becomes Lua' }, ANY_BYTES, ...OF_STATES],
 }
 
@@ -151,6 +156,7 @@ const OF_ANY_DECISION = [
   testNamed('redis/states-in-place'),
   testNamed('faults/rights'),
   { ...testNamed('model/plans-in-turn'), only: IN_REDIS },
+  { ...testNamed('model/mixed-limits'), only: '^redis ' },
 ]
 
 /** The tests { path, only, traces, quick } for a source, in the order in which they are run. */

@@ -5,6 +5,10 @@ import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from
 import { dirname, join } from 'node:path'
 import { isShownBy } from './suites.mjs'
 
+/** A verdict holds only as long as the judge who gave it stays what it is. */
+const JUDGE_FILES = ['judge.mjs', 'test-api.mjs', 'worker.mjs'].map((name) => readFileSync(new URL(name, import.meta.url), 'utf8'))
+const JUDGE_HASH = hashOfText(JUDGE_FILES.map(withoutComments).join('\n'))
+
 export class Verdicts {
   #path
   #root
@@ -57,7 +61,7 @@ export class Verdicts {
 
   #key({ id, file }, ...parts) {
     if (!this.#sourcesHash.has(file)) this.#sourcesHash.set(file, this.#hashOf(this.#sources.filter((source) => concerns(source, file))))
-    return hashOfText(JSON.stringify([this.#sourcesHash.get(file), id, ...parts]))
+    return hashOfText(JSON.stringify([JUDGE_HASH, this.#sourcesHash.get(file), id, ...parts]))
   }
 
   #hashOf(files) {

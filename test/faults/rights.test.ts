@@ -146,6 +146,15 @@ test('without get a reset fails, and forgets nothing of the other limits', async
   expect((await all.peek('k')).parts.other.remaining).toBe(CAPACITY - 1)
 })
 
+test('without get a reset of a key that the same call has emptied fails too', async () => {
+  const few = gcra({ rate: '5/h', burst: CAPACITY })
+  const restricted = createLimiter(few, { name: 'reset-twice', store: await storeWithout('get') })
+  await createLimiter(few, { name: 'reset-twice', store: await storeWithout('none') }).consume('k')
+  // The first of a turn is sent alone; the others are read by MGET.
+  const ended = await Promise.allSettled(['other', 'k', 'k'].map((key) => restricted.reset(key)))
+  expect(ended.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected'])
+})
+
 test('without del on some keys their resets fail, and no others of the call', async () => {
   const limits = { few: gcra({ rate: '5/h', burst: CAPACITY }), other: gcra({ rate: '1/h', burst: CAPACITY }) }
   const store = await storeWithout('del', 'sluice:reset-del:{k}', 'sluice:reset-del:{l}')

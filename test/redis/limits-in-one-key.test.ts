@@ -287,6 +287,14 @@ describe('what is not ours', () => {
     expect(answers[1]).toMatchObject({ reason: { message: expect.stringMatching(/does not hold a state .*: .*WRONGTYPE/) } })
     expect(await command('SMEMBERS', nameOf('u1'))).toEqual(['x'])
   })
+
+  test('a key of another type, among others of the same call, that nothing is taken from', async () => {
+    const limiter = limiterOf({ burst, daily })
+    await command('SADD', nameOf('u2'), 'x')
+    // The first of a turn is sent alone.
+    const answers = await Promise.allSettled(['u0', 'u1', 'u2'].map((key) => limiter.consume(key, { burst: 0, daily: 0 })))
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected'])
+  })
 })
 
 /** Whatever is called, in whatever company: Redis says what memory says. */
