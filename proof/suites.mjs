@@ -157,6 +157,7 @@ const OF_ANY_DECISION = [
   testNamed('faults/rights'),
   { ...testNamed('model/plans-in-turn'), only: IN_REDIS },
   { ...testNamed('model/mixed-limits'), only: '^redis ' },
+  { ...testNamed('model/turns'), only: '^redis ' },
 ]
 
 /** The tests { path, only, traces, quick } for a source, in the order in which they are run. */
