@@ -42,7 +42,7 @@ const RATES: readonly ((random: Random) => unknown)[] = [
 ]
 const held = (random: Random) => concurrency({ max: random.magnitude(1, 60), lease: LEASE })
 
-/** What the limits of a limiter are: the same kinds whenever they are made anew, by other numbers. */
+/** The limits of a limiter: the same kinds whenever they are made anew, by other numbers. */
 type Make = (random: Random) => Record<string, AnyLimit>
 
 function kindOf(random: Random, count: number, isHeld: boolean): Make {

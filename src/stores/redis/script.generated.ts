@@ -922,9 +922,9 @@ elseif format == --[[FORMAT]] then
 `
 
 /** src/stores/redis/fast-word.lua */
-export const shortWord = `-- A word, s_k, by its tag, t_k: as it was unpacked, or counted back from when the state is idle. One
--- that takes no bytes was not unpacked. fast-path.lua has this once for each word, with its number
--- in place of _k.
+export const shortWord = `-- A word, s_k, by its tag, t_k: as it was unpacked, or counted back from when the state is idle.
+-- One that takes no bytes was not unpacked. fast-path.lua has this once for each word, with its
+-- number in place of _k.
 if t_k < const.BACK then
   s_k = t_k > 0 and s_k or 0
 elseif t_k == const.BACK then
