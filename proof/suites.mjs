@@ -73,7 +73,11 @@ const OF_BYTES = ['codec', 'formats']
 const IN_PROCESS = '^(?!.*(redis|postgres|sqlite))'
 const IN_REDIS = '^(?!.*(memory|postgres|sqlite))'
 
+/** Every algorithm has the number of its format beside it. */
+const OF_FORMATS = { path: 'src/algorithms/codec.test.ts' }
+
 const OF_TYPESCRIPT = [
+  OF_FORMATS,
   ...['limiter/limiter', 'limiter/settle', 'model/equal-faces'].map(testNamed),
   ...['conformance/store-cases', 'conformance/vectors', 'model/resized-states'].map((name) => ({ ...testNamed(name), only: IN_PROCESS })),
 ]
@@ -87,6 +91,7 @@ const OF_SOURCE = {
 
 /** Permits: the state after each step beside a list of leases, and what callers see of it. */
 const OF_PERMITS = [
+  OF_FORMATS,
   { path: 'src/algorithms/concurrency/concurrency.test.ts' },
   { ...testNamed('model/concurrency'), only: '^(on|in) memory' },
   testNamed('permits/permits'),
@@ -211,7 +216,7 @@ function permitTests() {
 
 /** The bytes themselves, and those that Lua writes and reads. */
 function byteTests() {
-  const quick = [{ path: 'src/algorithms/codec.test.ts' }, ANY_BYTES, testNamed('redis/limits-in-one-key')]
+  const quick = [OF_FORMATS, ANY_BYTES, testNamed('redis/limits-in-one-key')]
   return [...withTraces(5, quick, true), ...withTraces(5, [testNamed('conformance/redis'), { ...ANY_BYTES, traces: 300 }])]
 }
 
