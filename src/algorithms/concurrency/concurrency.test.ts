@@ -529,7 +529,7 @@ describe.each(OTHERS)('beside words of others, %o, %o and %o,', (...others) => {
     const both = new Words(1, '10s', others)
     const first = both.charge(SECOND)
     for (let k = 9; k < both.rule.places; k++) both.charge(SECOND)
-    for (let k = 0; k < 8; k++) both.stand(SECOND)
+    for (let k = 0; k < 8; k++) expect(both.stand(SECOND)).toBeGreaterThan(0)
     expect(both.stand(SECOND)).toBe(-1)
     both.give(SECOND, first)
     expect(both.stand(SECOND)).toBeGreaterThan(0)
@@ -539,7 +539,7 @@ describe.each(OTHERS)('beside words of others, %o, %o and %o,', (...others) => {
   test('the line is full by its own callers', () => {
     const key = new Words(2, '10s', others)
     key.charge(SECOND, 2)
-    for (let k = 0; k < 64; k++) key.stand(SECOND)
+    for (let k = 0; k < 64; k++) expect(key.stand(SECOND)).toBeGreaterThan(0)
     expect(key.stand(SECOND)).toBe(-1)
   })
 })
