@@ -26,10 +26,16 @@ export function proofOf(mutant) {
   return CLAIMS.find(({ covers }) => covers(mutant))?.proof
 }
 
+/**
+ * A proof says that a mutant answers the same. One that takes much longer may be ended on a busy
+ * machine before it has answered.
+ */
+const NOT_AGAINST_A_PROOF = ['survived', 'timed out', 'not judged']
+
 /** The claims about these files that cover nothing, or something that was killed. */
 export function falseClaims(results, files) {
   return CLAIMS.filter(({ file, covers }) => {
     const covered = results.filter(covers)
-    return files.has(file) && (covered.length === 0 || covered.some(({ status }) => status !== 'survived' && status !== 'not judged'))
+    return files.has(file) && (covered.length === 0 || covered.some(({ status }) => !NOT_AGAINST_A_PROOF.includes(status)))
   })
 }
