@@ -208,8 +208,10 @@ describe.each(STORES)('$name', ({ name, open }) => {
       const { store, close } = await open()
       try {
         const answers = await live(store as AsyncStore, SEED + k, keysOf)
+        // The first that differs says more than all of them.
         const differs = answers.findIndex((answer, n) => answer !== expected[n])
         expect(answers[differs], `SLUICE_SEED=${SEED + k}`).toBe(expected[differs])
+        expect(answers).toHaveLength(expected.length)
       } finally {
         close()
       }

@@ -49,7 +49,9 @@ function filled(text: string, values: Readonly<Record<string, string | number>>)
  */
 function withConstants(text: string): string {
   const lines = text.split('\n').map((line) => line.trimStart())
-  const numbers = Object.fromEntries(lines.filter(isDeclaration).flatMap(numbersIn))
+  const declared = lines.filter(isDeclaration).flatMap(numbersIn)
+  // A name may be the beginning of another: the longest first.
+  const numbers = Object.fromEntries(declared.sort(([one], [other]) => other.length - one.length))
   const code = lines.filter((line) => !isDeclaration(line) && !isComment(line))
   // Few lines name a number, and there are many numbers.
   return code.map((line) => (line.includes('const.') ? filled(line, numbers) : line)).join('\n')
