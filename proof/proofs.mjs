@@ -1975,14 +1975,6 @@ export const PROOFS = [
   {
     file: 'src/stores/redis/long-path.lua',
     scope: 'longEach',
-    line: 'local untilUs, keptUs = nowUs + resetUs, isHeld and idleAtUs',
-    becomes: ['local untilUs, keptUs = nowUs + resetUs, isHeld or idleAtUs'],
-    proof:
-      'The time to live is set anew where it could be kept. A state that is not held was idle before now, and is not idle at the same time as before.',
-  },
-  {
-    file: 'src/stores/redis/long-path.lua',
-    scope: 'longEach',
     line: 'elseif changed and large and isHeld then',
     becomes: ['elseif false then'],
     proof: 'A record that is written as a whole holds the same as one that is written in place.',
@@ -2459,17 +2451,8 @@ export const PROOFS = [
   {
     file: 'src/stores/redis/pages.lua',
     scope: 'writeInPlace',
-    line: 'if untilUs ~= keptUs then',
-    becomes: ['if true then'],
-    proof: 'The time to live is set to what it is.',
-  },
-  {
-    file: 'src/stores/redis/pages.lua',
-    scope: 'writeInPlace',
-    line: "checked(try('PEXPIRE', key, ttlOf(untilUs - nowUs > const.LEAST_IN_PLACE_US and untilUs or nowUs + const.LEAST_IN_PLACE_US)))",
-    becomes: [
-      "checked(try('PEXPIRE', key, ttlOf(untilUs - nowUs >= const.LEAST_IN_PLACE_US and untilUs or nowUs + const.LEAST_IN_PLACE_US)))",
-    ],
+    line: "checked(try('PEXPIRE', key, ttlOf(livesUntilUs > leastUs and livesUntilUs or leastUs)))",
+    becomes: ["checked(try('PEXPIRE', key, ttlOf(livesUntilUs >= leastUs and livesUntilUs or leastUs)))"],
     proof: 'Where both are the same, either is the more.',
   },
   {

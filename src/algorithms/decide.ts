@@ -289,8 +289,9 @@ function chargeable(cell: Cell, nowUs: number): number {
   return Math.min(cell.cost, MAX_USED - cell.own.algorithm.used(cell.own, cell.s, cell.i, nowUs))
 }
 
-/** Where there is debt, it limits until one permit is free. */
+/** Where there is debt, it limits until one permit is free. Of a cell that is described. */
 function isWithinCapacity(cell: Cell, nowUs: number): boolean {
+  if (cell.verdict.remaining > 0) return true
   const own = cell.own
   const capacity = cell.rule.capacity
   if (own.algorithm.untilUs(own, cell.s, cell.i, nowUs, capacity) === 0) return true

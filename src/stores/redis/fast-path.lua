@@ -77,12 +77,11 @@ elseif format == --[[FORMAT]] then
           end
           if isUsual then
             local record = pack(form, untilUs, known, s1, s2, s3, s4 or 0)
-            -- As long as a state is idle at the same time, its key keeps the time to live that it
-            -- has.
-            local done = isHeld and untilUs == idleAtUs and try('SET', name, record, 'XX', 'KEEPTTL')
+            local livesUntilUs = untilUs + -untilUs % const.SECOND_US
+            local done = raw and idleAtUs + -idleAtUs % const.SECOND_US == livesUntilUs and try('SET', name, record, 'XX', 'KEEPTTL')
             if not done then
               -- As text: Redis takes longer to write down a number of Lua.
-              local ttl = resetUs / 1000
+              local ttl = (livesUntilUs - nowUs) / 1000
               ttl = ttl + -ttl % 1
               ttl = ttl > leastTtlMs and ttl or leastTtlMs
               ttl = ttl < const.MOST_AS_TEXT and asText('%d', ttl) or ttl

@@ -83,7 +83,7 @@ local function longEach(run, first, last)
       end
       local answered = size
       local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given = decide(s, isHeld, cost, nowUs, ofUs, tokens)
-      local untilUs, keptUs = nowUs + resetUs, isHeld and idleAtUs
+      local untilUs, keptUs = nowUs + resetUs, raw and idleAtUs
       if changed and resetUs == 0 and isReleased and isDropped(key) then
         -- Nothing is held any more.
       elseif changed and large and isHeld then

@@ -264,9 +264,9 @@ local function piecesInPlace(cells, place)
   return pieces
 end
 
--- Writes pieces into a key, each at its place. `keptUs`: until when it was in use, if it holds one
--- state. The key lives longer before it holds more: where one of the commands is refused, nothing
--- is lost.
+-- Writes pieces into a key, each at its place. `keptUs`: when it would have been idle, if it holds
+-- one state. The key lives longer before it holds more: where one of the commands is refused,
+-- nothing is lost.
 local function writeInPlace(key, pieces, size, untilUs, keptUs)
   if not hasWritten then
     -- Changes nothing, but is refused where the server is full. What comes behind the first write
@@ -274,8 +274,10 @@ local function writeInPlace(key, pieces, size, untilUs, keptUs)
     checked(try('SETRANGE', key, '0', ''))
     hasWritten = true
   end
-  if untilUs ~= keptUs then
-    checked(try('PEXPIRE', key, ttlOf(untilUs - nowUs > const.LEAST_IN_PLACE_US and untilUs or nowUs + const.LEAST_IN_PLACE_US)))
+  local livesUntilUs = untilUs + -untilUs % const.SECOND_US
+  if not keptUs or keptUs + -keptUs % const.SECOND_US ~= livesUntilUs then
+    local leastUs = nowUs + const.LEAST_IN_PLACE_US
+    checked(try('PEXPIRE', key, ttlOf(livesUntilUs > leastUs and livesUntilUs or leastUs)))
   end
   for k = 1, size, 2 do
     checked(try('SETRANGE', key, placeText(pieces[k]), pieces[k + 1]))

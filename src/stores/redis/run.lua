@@ -31,6 +31,9 @@
 local try, keys, argv, pack, unpackBytes, asText = redis.pcall, KEYS, ARGV, struct.pack, struct.unpack, string.format
 -- Numbers below this are written down as text by `%d`, on every server.
 const.MOST_AS_TEXT = 2147483648
+-- A key lives until the whole second after its states are idle (`us + -us % const.SECOND_US`). So
+-- most writes need not set its time to live.
+const.SECOND_US = 1000000
 const.ENTERED_LATER, const.ALLOWED, const.LIMITED, const.IMPOSSIBLE = -4, -1, -2, -3
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from

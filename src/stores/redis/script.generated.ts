@@ -649,9 +649,9 @@ local function piecesInPlace(cells, place)
   return pieces
 end
 
--- Writes pieces into a key, each at its place. \`keptUs\`: until when it was in use, if it holds one
--- state. The key lives longer before it holds more: where one of the commands is refused, nothing
--- is lost.
+-- Writes pieces into a key, each at its place. \`keptUs\`: when it would have been idle, if it holds
+-- one state. The key lives longer before it holds more: where one of the commands is refused,
+-- nothing is lost.
 local function writeInPlace(key, pieces, size, untilUs, keptUs)
   if not hasWritten then
     -- Changes nothing, but is refused where the server is full. What comes behind the first write
@@ -659,8 +659,10 @@ local function writeInPlace(key, pieces, size, untilUs, keptUs)
     checked(try('SETRANGE', key, '0', ''))
     hasWritten = true
   end
-  if untilUs ~= keptUs then
-    checked(try('PEXPIRE', key, ttlOf(untilUs - nowUs > const.LEAST_IN_PLACE_US and untilUs or nowUs + const.LEAST_IN_PLACE_US)))
+  local livesUntilUs = untilUs + -untilUs % const.SECOND_US
+  if not keptUs or keptUs + -keptUs % const.SECOND_US ~= livesUntilUs then
+    local leastUs = nowUs + const.LEAST_IN_PLACE_US
+    checked(try('PEXPIRE', key, ttlOf(livesUntilUs > leastUs and livesUntilUs or leastUs)))
   end
   for k = 1, size, 2 do
     checked(try('SETRANGE', key, placeText(pieces[k]), pieces[k + 1]))
@@ -714,6 +716,9 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 local try, keys, argv, pack, unpackBytes, asText = redis.pcall, KEYS, ARGV, struct.pack, struct.unpack, string.format
 -- Numbers below this are written down as text by \`%d\`, on every server.
 const.MOST_AS_TEXT = 2147483648
+-- A key lives until the whole second after its states are idle (\`us + -us % const.SECOND_US\`). So
+-- most writes need not set its time to live.
+const.SECOND_US = 1000000
 const.ENTERED_LATER, const.ALLOWED, const.LIMITED, const.IMPOSSIBLE = -4, -1, -2, -3
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from
@@ -876,12 +881,11 @@ elseif format == --[[FORMAT]] then
           end
           if isUsual then
             local record = pack(form, untilUs, known, s1, s2, s3, s4 or 0)
-            -- As long as a state is idle at the same time, its key keeps the time to live that it
-            -- has.
-            local done = isHeld and untilUs == idleAtUs and try('SET', name, record, 'XX', 'KEEPTTL')
+            local livesUntilUs = untilUs + -untilUs % const.SECOND_US
+            local done = raw and idleAtUs + -idleAtUs % const.SECOND_US == livesUntilUs and try('SET', name, record, 'XX', 'KEEPTTL')
             if not done then
               -- As text: Redis takes longer to write down a number of Lua.
-              local ttl = resetUs / 1000
+              local ttl = (livesUntilUs - nowUs) / 1000
               ttl = ttl + -ttl % 1
               ttl = ttl > leastTtlMs and ttl or leastTtlMs
               ttl = ttl < const.MOST_AS_TEXT and asText('%d', ttl) or ttl
@@ -968,14 +972,14 @@ local function ttlOf(untilUs)
   return knownTtl
 end
 
--- Sets a key and its time to live. A key that holds one state, which is idle at the same time as
--- before (\`keptUs\`), keeps the time to live that it has.
+-- Sets a key and its time to live. \`keptUs\`: when it would have been idle, if it holds one state.
 local function write(key, value, untilUs, keptUs)
-  local done = untilUs == keptUs and try('SET', key, value, 'XX', 'KEEPTTL')
+  local livesUntilUs = untilUs + -untilUs % const.SECOND_US
+  local done = keptUs and keptUs + -keptUs % const.SECOND_US == livesUntilUs and try('SET', key, value, 'XX', 'KEEPTTL')
   if not done then
     -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses
     -- to write over a key of another type.
-    done = try('SET', key, value, 'PX', ttlOf(untilUs), 'GET')
+    done = try('SET', key, value, 'PX', ttlOf(livesUntilUs), 'GET')
   end
   if done and done.err then
     failAs(done)
@@ -1138,7 +1142,7 @@ local function longEach(run, first, last)
       end
       local answered = size
       local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given = decide(s, isHeld, cost, nowUs, ofUs, tokens)
-      local untilUs, keptUs = nowUs + resetUs, isHeld and idleAtUs
+      local untilUs, keptUs = nowUs + resetUs, raw and idleAtUs
       if changed and resetUs == 0 and isReleased and isDropped(key) then
         -- Nothing is held any more.
       elseif changed and large and isHeld then
@@ -3750,8 +3754,11 @@ do
     return granted
   end
 
-  -- Where there is debt, it limits until one permit is free.
+  -- Where there is debt, it limits until one permit is free. Of a cell that is described.
   local function isWithinCapacity(cell, nowUs)
+    if cell.verdict.remaining > 0 then
+      return true
+    end
     local own = cell.own
     local capacity = cell.rule.capacity
     if own.algorithm.untilUs(own, cell.s, cell.i, nowUs, capacity) == 0 then
@@ -4136,7 +4143,9 @@ end
     resetUs = (nowUs >= s2 and 0 or s3) == 0 and (s4 > nowUs and s4 or nowUs) - nowUs or s2 - nowUs
     enteredUs = nowUs + lateUs
     local result6
-    if ((nowUs >= s2 and 0 or s3) <= capacity and 0 or s2 - nowUs) == 0 then
+    if remaining > 0 then
+      result6 = true
+    elseif ((nowUs >= s2 and 0 or s3) <= capacity and 0 or s2 - nowUs) == 0 then
       result6 = true
     else
       local room = capacity - 1
@@ -4815,7 +4824,9 @@ end
     resetUs = result6
     enteredUs = nowUs + lateUs2
     local result7
-    do
+    if remaining > 0 then
+      result7 = true
+    else
       local result8
       do
         local atUs3 = s3 > nowUs and s3 or nowUs
@@ -5678,7 +5689,9 @@ end
     resetUs = result5
     enteredUs = nowUs + lateUs
     local result6
-    do
+    if remaining > 0 then
+      result6 = true
+    else
       local result7
       do
         local atUs3 = s3 > nowUs and s3 or nowUs
@@ -6450,7 +6463,9 @@ end
     resetUs = result5
     enteredUs = nowUs + lateUs
     local result6
-    do
+    if remaining > 0 then
+      result6 = true
+    else
       local result7
       do
         local atUs3 = s3 > nowUs and s3 or nowUs
@@ -7695,7 +7710,9 @@ do
     resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
     enteredUs = nowUs + lateUs
     local result5
-    do
+    if remaining > 0 then
+      result5 = true
+    else
       local result6
       if s[4] <= capacity and s[6] < mostLeases and s[7] == 0 then
         result6 = 0
@@ -10044,7 +10061,9 @@ do
     resetUs = (s[3] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
     enteredUs = nowUs + lateUs
     local result10
-    do
+    if remaining > 0 then
+      result10 = true
+    else
       local capacity = rule.capacity
       local result11
       do
@@ -11925,7 +11944,9 @@ do
     resetUs = max(atUs3, newestLeavesUs(rule, s, 1)) - nowUs
     enteredUs = nowUs + lateUs
     local result15
-    do
+    if remaining > 0 then
+      result15 = true
+    else
       local capacity = rule.capacity
       local result16
       do

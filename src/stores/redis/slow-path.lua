@@ -29,14 +29,14 @@ local function ttlOf(untilUs)
   return knownTtl
 end
 
--- Sets a key and its time to live. A key that holds one state, which is idle at the same time as
--- before (`keptUs`), keeps the time to live that it has.
+-- Sets a key and its time to live. `keptUs`: when it would have been idle, if it holds one state.
 local function write(key, value, untilUs, keptUs)
-  local done = untilUs == keptUs and try('SET', key, value, 'XX', 'KEEPTTL')
+  local livesUntilUs = untilUs + -untilUs % const.SECOND_US
+  local done = keptUs and keptUs + -keptUs % const.SECOND_US == livesUntilUs and try('SET', key, value, 'XX', 'KEEPTTL')
   if not done then
     -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses
     -- to write over a key of another type.
-    done = try('SET', key, value, 'PX', ttlOf(untilUs), 'GET')
+    done = try('SET', key, value, 'PX', ttlOf(livesUntilUs), 'GET')
   end
   if done and done.err then
     failAs(done)
