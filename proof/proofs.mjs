@@ -196,6 +196,13 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/decide.ts',
+    scope: 'isWithinCapacity',
+    line: 'if (cell.verdict.remaining > 0) return true',
+    becomes: ['if (false) return true', 'if (cell.verdict.remaining > 1) return true'],
+    proof: 'Where permits remain, no more than the capacity is in use: then the next line says the same.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
     scope: 'decide',
     line: 'if (!granted && !isTold) return false',
     becomes: ['if (false) return false'],

@@ -116,6 +116,9 @@ const OF_STATES = [
   testNamed('conformance/redis'),
 ]
 
+/** When a write sets the time to live of its key. */
+const OF_LIVES = testNamed('redis/time-to-live')
+
 /** Large states, which are read and written in part. */
 const OF_LARGE_STATES = [testNamed('redis/large-states'), testNamed('redis/logs')]
 
@@ -133,12 +136,12 @@ const OF_LUA = {
   codec: [ANY_BYTES, ...OF_STATES, ...OF_PERMITS_IN_REDIS],
   labels: [ANY_BYTES, ...OF_STATES],
   'large-states': [ANY_BYTES, ...OF_LARGE_STATES, ...OF_PERMITS_IN_REDIS],
-  pages: [...OF_LARGE_STATES, ...OF_PERMITS_IN_REDIS],
+  pages: [...OF_LARGE_STATES, OF_LIVES, ...OF_PERMITS_IN_REDIS],
   run: [...OF_STATES, ...OF_PERMITS_IN_REDIS],
-  'fast-path': [testNamed('redis/runs'), ...OF_STATES],
+  'fast-path': [testNamed('redis/runs'), OF_LIVES, ...OF_STATES],
   'fast-word': [testNamed('redis/runs'), ...OF_STATES],
-  'slow-path': [...OF_STATES, ...OF_PERMITS_IN_REDIS],
-  'long-path': [testNamed('redis/runs'), ...OF_STATES, ...OF_PERMITS_IN_REDIS],
+  'slow-path': [OF_LIVES, ...OF_STATES, ...OF_PERMITS_IN_REDIS],
+  'long-path': [testNamed('redis/runs'), OF_LIVES, ...OF_STATES, ...OF_PERMITS_IN_REDIS],
   'general-path': [
     testNamed('redis/runs'),
     testNamed('redis/logs'),

@@ -126,9 +126,11 @@ function told(op: Op, cells: readonly Cell[], nowUs: number, ofUs = -1): unknown
 describe('what is written down whether it fits or not', () => {
   test('a charge agrees where all is within the capacity', () => {
     const cells = [heldCell(gcra({ burst: 5, rate: '1/s' })), heldCell(fixedWindow({ limit: 5, window: '1s' }))]
-    for (const cell of cells) cell.cost = 2
     const fits = 'allowed, 0, given 0, no ticket, changed'
+    for (const cell of cells) cell.cost = 1
     expect(told('charge', cells, 0)).toEqual([true, fits, fits])
+    expect(told('charge', cells, 0)).toEqual([true, fits, fits])
+    for (const cell of cells) cell.cost = 2
     Object.assign(cells[1] as Cell, { cost: 0 })
     expect(told('charge', cells, 0)).toEqual([
       false,
