@@ -764,6 +764,13 @@ export const PROOFS = [
   },
   {
     file: 'src/stores/redis/slow-path.lua',
+    scope: '',
+    line: "local knownUs, knownTtl = -1, ''",
+    becomes: ["local knownUs, knownTtl = 1, ''"],
+    proof: 'It is asked for a whole second, or for a second from now, which is never 1 µs.',
+  },
+  {
+    file: 'src/stores/redis/slow-path.lua',
     scope: 'failAs',
     line: "local isOther = string.find(reply.err, 'WRONGTYPE', 1, true)",
     becomes: [
