@@ -197,9 +197,9 @@ export const PROOFS = [
   {
     file: 'src/algorithms/decide.ts',
     scope: 'isWithinCapacity',
-    line: 'if (cell.verdict.remaining > 0) return true',
-    becomes: ['if (false) return true', 'if (cell.verdict.remaining > 1) return true'],
-    proof: 'Where permits remain, no more than the capacity is in use: then the next line says the same.',
+    line: 'if (cell.verdict.remaining > 0 || own.algorithm.used(own, cell.s, cell.i, nowUs) <= capacity) return true',
+    becomes: ['if (cell.verdict.remaining > 1 || own.algorithm.used(own, cell.s, cell.i, nowUs) <= capacity) return true'],
+    proof: 'Where permits remain, no more than the capacity is in use: the other half says the same.',
   },
   {
     file: 'src/algorithms/decide.ts',
@@ -767,7 +767,7 @@ export const PROOFS = [
     scope: '',
     line: "local knownUs, knownTtl = -1, ''",
     becomes: ["local knownUs, knownTtl = 1, ''"],
-    proof: 'It is asked for a whole second, or for a second from now, which is never 1 µs.',
+    proof: 'It is asked for a multiple of a millisecond, or for a second from now, which is never 1 µs.',
   },
   {
     file: 'src/stores/redis/slow-path.lua',
@@ -1596,14 +1596,14 @@ export const PROOFS = [
   {
     file: 'src/stores/redis/general-path.lua',
     scope: 'newPlace',
-    line: "return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }",
+    line: "return { key = '', raw = false, size = 0, others = 0, livesUntilUs = 0, value = false, pieces = false }",
     becomes: [
-      "return { key = '', raw = true, size = 0, others = 0, untilUs = 0, value = false, pieces = false }",
-      "return { key = '', raw = false, size = 1, others = 0, untilUs = 0, value = false, pieces = false }",
-      "return { key = '', raw = false, size = 0, others = 1, untilUs = 0, value = false, pieces = false }",
-      "return { key = '', raw = false, size = 0, others = 0, untilUs = 1, value = false, pieces = false }",
-      "return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = true, pieces = false }",
-      "return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = true }",
+      "return { key = '', raw = true, size = 0, others = 0, livesUntilUs = 0, value = false, pieces = false }",
+      "return { key = '', raw = false, size = 1, others = 0, livesUntilUs = 0, value = false, pieces = false }",
+      "return { key = '', raw = false, size = 0, others = 1, livesUntilUs = 0, value = false, pieces = false }",
+      "return { key = '', raw = false, size = 0, others = 0, livesUntilUs = 1, value = false, pieces = false }",
+      "return { key = '', raw = false, size = 0, others = 0, livesUntilUs = 0, value = true, pieces = false }",
+      "return { key = '', raw = false, size = 0, others = 0, livesUntilUs = 0, value = false, pieces = true }",
     ],
     proof: '`find` writes all of it before it is read, and `prepare` the value.',
   },
@@ -1719,8 +1719,8 @@ export const PROOFS = [
   {
     file: 'src/stores/redis/general-path.lua',
     scope: 'find',
-    line: 'held.untilUs = idleAtUs > held.untilUs and idleAtUs or held.untilUs',
-    becomes: ['held.untilUs = idleAtUs >= held.untilUs and idleAtUs or held.untilUs'],
+    line: 'held.livesUntilUs = livesUntilUs > held.livesUntilUs and livesUntilUs or held.livesUntilUs',
+    becomes: ['held.livesUntilUs = livesUntilUs >= held.livesUntilUs and livesUntilUs or held.livesUntilUs'],
     proof: 'Where both are the same, either is the later.',
   },
   {
@@ -1741,8 +1741,8 @@ export const PROOFS = [
   {
     file: 'src/stores/redis/general-path.lua',
     scope: 'prepare',
-    line: 'untilUs = idleAtUs > untilUs and idleAtUs or untilUs',
-    becomes: ['untilUs = idleAtUs >= untilUs and idleAtUs or untilUs'],
+    line: 'livesUntilUs = idleAtUs > livesUntilUs and idleAtUs or livesUntilUs',
+    becomes: ['livesUntilUs = idleAtUs >= livesUntilUs and idleAtUs or livesUntilUs'],
     proof: 'Where both are the same, either is the later.',
   },
   {
@@ -2101,8 +2101,8 @@ export const PROOFS = [
   {
     file: 'src/stores/redis/long-path.lua',
     scope: 'newLongRun',
-    line: 'freshUntilUs = 0,',
-    becomes: ['freshUntilUs = 1,'],
+    line: 'freshLivesUntilUs = 0,',
+    becomes: ['freshLivesUntilUs = 1,'],
     proof: 'It is written before it is read.',
   },
   {

@@ -17,6 +17,7 @@ export interface OfAlgorithm {
 }
 export interface Plain {
   readonly words?: number
+  readonly windowUs?: string
   readonly rule?: string
   readonly take: string
   readonly charge: string

@@ -49,20 +49,20 @@ const TOLD = 'changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs,
  * and, of what can be booked ahead, `drainedUs`. It assigns `changed` and the verdict: outcome,
  * remaining, retryUs, resetUs, delayUs, enteredUs, given. The state is one under the rule.
  *
- * Where a state has four words at most, those are `s1` to `s4`, and the answer is
- * `{ words, rule, take, charge, settle }`: how many there are; what makes the variables of a rule
- * out of its `figures`; and the blocks. Otherwise it is `{ take, charge, settle }`, and of what is
- * in use until it is released `give` and `renew` too, each the body of a function of the figures.
- * It returns `each(s, isHeld, cost, nowUs, ofUs, tokens)`, which answers what the block assigns;
- * how many words a state may have, how many a new one has, and `neededWords(s)` if states grow.
- * Words stand in `s` from 1 on.
+ * Where a state has four words at most, those are `s1` to `s4`, and the answer is `{ words,
+ * windowUs, rule, take, charge, settle }`: how many there are; the variable that has the window;
+ * what makes the variables of a rule out of its `figures`; and the blocks. Otherwise it is `{ take,
+ * charge, settle }`, and of what is in use until it is released `give` and `renew` too, each the
+ * body of a function of the figures. It returns `each(s, isHeld, cost, nowUs, ofUs, tokens)`, which
+ * answers what the block assigns; how many words a state may have, how many a new one has, the
+ * window, and `neededWords(s)` if states grow. Words stand in `s` from 1 on.
  *
  * @param options.decide the path of the module of `decide`
  * @param options.algorithm the path of the algorithm's module, and its name there
  */
 export function generatePlain(options) {
-  const [rule, take, charge, settle, [words, , isInVariables]] = plainSections(options, VERBS)
-  if (isInVariables === 'true') return { words: Number(words), rule, take, charge, settle }
+  const [rule, take, charge, settle, [words, , windowUs, isInVariables]] = plainSections(options, VERBS)
+  if (isInVariables === 'true') return { words: Number(words), windowUs, rule, take, charge, settle }
   const verbs = isReleased(options) ? RELEASED_VERBS : VERBS
   return Object.fromEntries(verbs.map((verb) => [verb, plainBody(options, verb)]))
 }
@@ -74,9 +74,9 @@ function isReleased({ root, algorithm: { path, name } }) {
 }
 
 function plainBody(options, verb) {
-  const [rule, block, [words, freshWords, , ...needed]] = plainSections(options, [verb])
+  const [rule, block, [words, freshWords, windowUs, , ...needed]] = plainSections(options, [verb])
   const body = `local ${TOLD}\n${block}return ${TOLD}\n`
-  return `${rule}local function each(s, isHeld, cost, nowUs, ofUs, tokens)\n${body}end\nreturn ${['each', words, freshWords, ...needed].join(', ')}\n`
+  return `${rule}local function each(s, isHeld, cost, nowUs, ofUs, tokens)\n${body}end\nreturn ${['each', words, freshWords, windowUs, ...needed].join(', ')}\n`
 }
 
 function plainSections({ root, decide, algorithm }, verbs) {
@@ -89,8 +89,9 @@ function plainSections({ root, decide, algorithm }, verbs) {
 /**
  * What a take by several limits does with the cell of one algorithm, in two functions. The text is
  * the body of a function of the rule's figures. It returns `agree(cell, nowUs, granted)`,
- * `finish(cell, nowUs, isTaken)`, how many words a state may have and how many a new one has, and
- * `neededWords(s)` if states grow. Of the cell they need what `decide` needs; its rule is not read.
+ * `finish(cell, nowUs, isTaken)`, how many words a state may have and how many a new one has, the
+ * window, and `neededWords(s)` if states grow. Of the cell they need what `decide` needs; its rule
+ * is not read.
  */
 export function generatePhases({ root, decide, algorithm }) {
   const [text] = generated(root, (generation) => generation.madeBy(phasesFunction, decide, algorithm))

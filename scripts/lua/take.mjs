@@ -24,32 +24,32 @@ const OBJECT = { kind: 'object', name: 'cell' }
 /**
  * What is decided by one limit, on a state under the caller's rule. A function of the figures of
  * the rule, as a syntax tree, in sections: the rule, what each of the verbs does with a state, and
- * the values: how many words a state may have and how many a new one has, whether the words are
- * variables; and `neededWords`, if states grow.
+ * the values: how many words a state may have and how many a new one has, the window, whether the
+ * words are variables; and `neededWords`, if states grow.
  */
 export function plainFunction(program, decide, algorithm, verbs) {
-  return madeOf('newPlain', program, algorithm, (rule, { words, freshWords }) => {
+  return madeOf('newPlain', program, algorithm, (rule, { words, freshWords, windowUs }) => {
     const isInVariables = words.type === 'Literal' && words.value <= FEW_WORDS && rule.fields !== undefined
     const blocks = verbs.flatMap((verb) => [SECTION, verbBy(verb, program, decide, algorithm, rule, isInVariables)])
-    return { functions: [], statements: [...blocks, SECTION], values: [words, freshWords, literal(isInVariables)] }
+    return { functions: [], statements: [...blocks, SECTION], values: [words, freshWords, windowUs, literal(isInVariables)] }
   })
 }
 
 /**
  * The same for several limits: it returns the two functions of a cell, how many words a state may
- * have and how many a new one has; and `neededWords`.
+ * have and how many a new one has, the window; and `neededWords`.
  */
 export function phasesFunction(program, decide, algorithm) {
   const { node } = program.binding(decide, 'decide', { start: 0 })
-  return madeOf('newPhases', program, algorithm, (rule, { words, freshWords }) => {
+  return madeOf('newPhases', program, algorithm, (rule, { words, freshWords, windowUs }) => {
     const functions = phasesOf(node).map((phase, k) => phaseFunction(program, decide, rule, node, PHASES[k], phase))
-    return { functions, values: [words, freshWords] }
+    return { functions, values: [words, freshWords, windowUs] }
   })
 }
 
 /**
- * `bodyBy(rule, { words, freshWords })`: the functions by a rule, and what else is returned with
- * them.
+ * `bodyBy(rule, { words, freshWords, windowUs })`: the functions by a rule, and what else is
+ * returned with them.
  */
 function madeOf(name, program, algorithm, bodyBy) {
   const figures = variable('figures', WORDS)
@@ -162,7 +162,8 @@ function inTable(algorithm, object, by) {
   const known = new Map([['algorithm', algorithmNode(algorithm)], ['numbers', OWN_NUMBERS], ...literals])
   const rule = { ...variable('rule', algorithm.type.names.R), known }
   const field = (name) => known.get(name) ?? member(rule, name, NUMBER)
-  return [declaration([{ id: rule, init: object }]), ...by(rule, { words: field('words'), freshWords: field('freshWords') })]
+  const fields = { words: field('words'), freshWords: field('freshWords'), windowUs: field('windowUs') }
+  return [declaration([{ id: rule, init: object }]), ...by(rule, fields)]
 }
 
 /** `neededWords(s)`, of an algorithm whose states grow. */

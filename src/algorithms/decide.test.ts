@@ -144,6 +144,14 @@ describe('what is written down whether it fits or not', () => {
     ])
   })
 
+  test('a charge agrees where places are left, though no more leases may be held', () => {
+    const cell = cellOf(concurrency({ max: 1_000_000, lease: '60s' })[RULE], 1)
+    for (let k = 0; k < 1_000; k++) told('take', [cell], k)
+    expect(told('take', [cell], 1_000)[0]).toBe(false)
+    cell.cost = 0
+    expect(told('charge', [cell], 1_000)).toEqual([true, 'allowed, 0, given 0, no ticket, as it was'])
+  })
+
   test('a settlement agrees where something was to be charged or given back, or nothing', () => {
     const [level, window] = [heldCell(gcra({ burst: 5, rate: '1/s' })), heldCell(fixedWindow({ limit: 5, window: '1s' }))]
     const settled = (cost: number, nowUs: number) => {

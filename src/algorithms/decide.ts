@@ -291,10 +291,9 @@ function chargeable(cell: Cell, nowUs: number): number {
 
 /** Where there is debt, it limits until one permit is free. Of a cell that is described. */
 function isWithinCapacity(cell: Cell, nowUs: number): boolean {
-  if (cell.verdict.remaining > 0) return true
   const own = cell.own
   const capacity = cell.rule.capacity
-  if (own.algorithm.untilUs(own, cell.s, cell.i, nowUs, capacity) === 0) return true
+  if (cell.verdict.remaining > 0 || own.algorithm.used(own, cell.s, cell.i, nowUs) <= capacity) return true
   return refuse(cell.verdict, 'limited', own.algorithm.untilUs(own, cell.s, cell.i, nowUs, capacity - 1))
 }
 

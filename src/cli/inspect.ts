@@ -96,7 +96,7 @@ function drawn(
 }
 
 function lifeInRedis(ttlMs: number): string {
-  return ttlMs < 0 ? 'Redis keeps it: the next call sets a time to live' : `Redis forgets it in ${inWords(ttlMs)}`
+  return ttlMs < 0 ? 'Redis keeps it: one of the next calls sets a time to live' : `Redis forgets it in ${inWords(ttlMs)}`
 }
 
 interface Connected {

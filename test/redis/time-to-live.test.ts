@@ -1,9 +1,10 @@
 /**
- * When a write sets the time to live of its key, and when it keeps the one that the key has: a key
- * lives until the whole second after its state is idle, so it is kept where that second is the same.
+ * How long keys live: until their states are idle, rounded up to a multiple of an eighth of the
+ * window. A write sets the time to live only where that is another moment than before.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { RULE } from '../../src/algorithms/algorithm.ts'
 import {
   concurrency,
   createLimiter,
@@ -19,12 +20,11 @@ import { redisStore } from '../../src/stores/redis/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
-import { bytesAt } from '../support/state-bytes.ts'
+import { bytesAt, livesUntilUs, recordsAt, stepUs } from '../support/state-bytes.ts'
 
 /** By a clock of the caller, a time to live that is set is a day: so it can be told from this. */
 const GIVEN_MS = 500_000
-const START_MS = 1_763_200_000_000
-const SECOND_US = 1_000_000
+const HOUR_US = 3_600_000_000
 
 let redis: TestRedis
 beforeAll(async () => {
@@ -32,62 +32,123 @@ beforeAll(async () => {
 })
 afterAll(() => redis.close())
 
-/** A key of a limiter, and what becomes of its time to live. */
-function watched(limit: Limit, startMs = START_MS) {
-  const [clock, prefix] = [fakeClock(startMs), randomUUID()]
-  const limiter = createLimiter(limit, { name: 'api', clock, store: redisStore(redis, { prefix, denialCache: false }) })
-  const key = `${prefix}:api:{k}`
-  /** A record begins with when it is idle. */
-  const idleAtUs = async () => Number(Buffer.from((await bytesAt(redis, key)) as Uint8Array).readBigUInt64BE(0) >> 8n)
-  const take = async (cost = 1) => {
-    const before = await idleAtUs()
-    await redis.send(['PEXPIRE', key, `${GIVEN_MS}`])
-    expect(await limiter.consume('k', cost)).toMatchObject({ allowed: true })
-    const isKept = Number(await redis.send(['PTTL', key])) <= GIVEN_MS
-    return { before, after: await idleAtUs(), isKept }
-  }
-  return { clock, limiter, take }
+/** A record begins with when it is idle. */
+async function idleAtUs(key: string): Promise<number> {
+  const bytes = await bytesAt(redis, key)
+  return bytes === undefined ? 0 : Number(Buffer.from(bytes).readBigUInt64BE(0) >> 8n)
 }
 
-const secondAfter = (us: number) => Math.ceil(us / SECOND_US)
-
-/**
- * Each take moves when these are idle by a tenth of a second, or by when it is made. The lease is
- * longer than the test: none is renewed.
- */
+/** Permits are not renewed within the tests. */
 const LIMITS: [string, Limit][] = [
-  ['gcra', gcra({ rate: '10/s', burst: 10_000 })],
-  ['tokenBucket', tokenBucket({ refill: '10/s', capacity: 10_000 })],
-  ['leakyBucket', leakyBucket({ leak: '10/s', capacity: 10_000 })],
+  ['gcra', gcra({ rate: '10/s', burst: 40 })],
+  ['tokenBucket', tokenBucket({ refill: '10/s', capacity: 40 })],
+  ['leakyBucket', leakyBucket({ leak: '10/s', capacity: 40 })],
   ['fixedWindow', fixedWindow({ limit: 10_000, window: '400ms' })],
   ['slidingWindow', slidingWindow({ limit: 10_000, window: '2s', slots: 10 })],
   ['a short log', slidingLog({ limit: 10_000, window: '900ms' })],
-  ['a long log', slidingLog({ limit: 10_000, window: '1h' })],
+  ['a long log', slidingLog({ limit: 10_000, window: '8s' })],
   ['concurrency', concurrency({ max: 1_000, lease: '60s' })],
 ]
 
 describe.each(LIMITS)('%s', (_, limit) => {
-  test('the time to live is kept where the second is the same, and set where it is not', async () => {
-    const { clock, limiter, take } = watched(limit)
-    const random = new Random(11)
-    await limiter.consume('k')
+  test('the time to live is kept where it ends at the same moment, and set where it does not', async () => {
+    const [clock, prefix, random] = [fakeClock(1_763_200_000_000), randomUUID(), new Random(11)]
+    const limiter = createLimiter(limit, { name: 'api', clock, store: redisStore(redis, { prefix, denialCache: false }) })
+    const key = `${prefix}:api:{k}`
     const seen = { kept: 0, set: 0 }
-    for (let step = 0; step < 150; step++) {
+    await limiter.consume('k')
+    for (let step = 0; step < 200; step++) {
       clock.advanceMs(random.whole(0, 4) * 50)
-      const { before, after, isKept } = await take()
-      expect(isKept, `${before} ${after}`).toBe(secondAfter(before) === secondAfter(after))
+      const before = await idleAtUs(key)
+      await redis.send(['PEXPIRE', key, `${GIVEN_MS}`])
+      const verb = limit.type === 'concurrency' ? 'consume' : random.pick(['consume', 'consume', 'charge', 'refund'] as const)
+      await limiter[verb]('k')
+      const after = await idleAtUs(key)
+      const isKept = Number(await redis.send(['PTTL', key])) <= GIVEN_MS
+      const isSame = livesUntilUs(limit[RULE], before) === livesUntilUs(limit[RULE], after)
+      // A refund always sets it.
+      expect(isKept, `${verb} ${before} ${after}`).toBe(verb === 'refund' ? isKept && isSame : isSame)
       seen[isKept ? 'kept' : 'set'] += 1
     }
     expect(seen.kept).toBeGreaterThan(20)
-    expect(seen.set).toBeGreaterThan(5)
+    expect(seen.set).toBeGreaterThan(1)
+  })
+
+  test('by the time of the server, a key lives until its state is idle, rounded up', async () => {
+    const prefix = randomUUID()
+    const limiter = createLimiter(limit, { name: 'api', store: redisStore(redis, { prefix, denialCache: false }) })
+    for (let step = 0; step < 60; step++) {
+      await limiter.consume('k')
+      await expectLives(`${prefix}:api:{k}`, (idleUs) => livesUntilUs(limit[RULE], idleUs))
+    }
   })
 })
 
+/** To the millisecond: that is how exactly Redis keeps it. */
+async function expectLives(key: string, untilUs: (idleUs: number) => number): Promise<void> {
+  const idleUs = await idleAtUs(key)
+  const endsMs = Number(await redis.send(['PEXPIRETIME', key]))
+  // It is over already: nothing more can be seen of it.
+  if (idleUs === 0 || endsMs < 0) return
+  expect(endsMs - untilUs(idleUs) / 1000).toBeGreaterThan(-1)
+  expect(endsMs - untilUs(idleUs) / 1000).toBeLessThanOrEqual(1)
+}
+
+const NANO = gcra({ rate: '1000000/s', burst: 32_000_000 })
+
 test.each([
-  ['ends with the same second', 4, true],
-  ['begins a microsecond behind it', 4.000001, false],
-])('a state that %s', async (_, seconds, isKept) => {
-  const { take, limiter } = watched(gcra({ rate: '1000000/s', burst: 100_000_000 }))
-  await limiter.consume('k', 3_000_001)
-  expect(await take(Math.round(seconds * SECOND_US) - 3_000_001)).toMatchObject({ isKept })
+  ['at the very end of a step', 8_000_000, true],
+  ['a microsecond behind it', 8_000_001, false],
+])('a state that is idle %s', async (_, idleUs, isKept) => {
+  expect(stepUs(NANO[RULE])).toBe(4_000_000)
+  const [clock, prefix] = [fakeClock(1_763_200_000_000), randomUUID()]
+  const limiter = createLimiter(NANO, { name: 'api', clock, store: redisStore(redis, { prefix }) })
+  const key = `${prefix}:api:{k}`
+  await limiter.consume('k', 4_000_001)
+  await redis.send(['PEXPIRE', key, `${GIVEN_MS}`])
+  await limiter.consume('k', idleUs - 4_000_001)
+  expect(Number(await redis.send(['PTTL', key])) <= GIVEN_MS).toBe(isKept)
+})
+
+describe('a key of several limits', () => {
+  const fast = gcra({ rate: '100/s', burst: 10 })
+  const slow = slidingLog({ limit: 100, window: '80s' })
+  const limiterOf = (prefix: string, limits: Record<string, Limit>) =>
+    createLimiter(limits, { name: 'api', store: redisStore(redis, { prefix, denialCache: false }), storeTimeoutMs: 60_000 })
+
+  async function endsMs(key: string): Promise<number> {
+    return Number(await redis.send(['PEXPIRETIME', key]))
+  }
+
+  test('lives as long as the one that lives longest, rounded up by its own numbers', async () => {
+    const prefix = randomUUID()
+    const limiter = limiterOf(prefix, { fast, slow })
+    for (let step = 0; step < 30; step++) {
+      await limiter.consume('k')
+      const records = await recordsAt(redis, `${prefix}:api:{k}`)
+      const log = records.find(({ name }) => name === 'slow')
+      expect(Math.abs((await endsMs(`${prefix}:api:{k}`)) - livesUntilUs(slow[RULE], log?.idleAtUs ?? 0) / 1000)).toBeLessThanOrEqual(1)
+    }
+  })
+
+  test('lives an hour longer than those that took no part', async () => {
+    const prefix = randomUUID()
+    await limiterOf(prefix, { fast, slow }).consume('k')
+    await limiterOf(prefix, { fast }).consume('k')
+    const records = await recordsAt(redis, `${prefix}:api:{k}`)
+    const log = records.find(({ name }) => name === 'slow')
+    const untilMs = ((log?.idleAtUs ?? 0) + HOUR_US) / 1000
+    expect(Math.abs((await endsMs(`${prefix}:api:{k}`)) - untilMs)).toBeLessThanOrEqual(1)
+  })
+
+  test('under other numbers it lives as long as those say', async () => {
+    const prefix = randomUUID()
+    await limiterOf(prefix, { slow }).consume('k')
+    const longer = slidingLog({ limit: 100, window: '800s' })
+    await limiterOf(prefix, { slow: longer }).consume('k')
+    await expectLives(`${prefix}:api:{k}`, (idleUs) => livesUntilUs(longer[RULE], idleUs))
+    // Given back by the numbers that the state has.
+    await limiterOf(prefix, { slow }).refund('k')
+    await expectLives(`${prefix}:api:{k}`, (idleUs) => livesUntilUs(longer[RULE], idleUs))
+  })
 })

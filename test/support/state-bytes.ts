@@ -1,4 +1,5 @@
 /** Keys of Redis as bytes, which clients read and send as text. */
+import type { Rule } from '../../src/algorithms/algorithm.ts'
 import { readState, type StateRecord } from '../../src/algorithms/codec.ts'
 
 interface Sender {
@@ -26,6 +27,16 @@ export async function recordsAt(redis: Sender, key: string): Promise<StateRecord
   const records: StateRecord[] = []
   for (let at = 0; at < bytes.length; at = records.at(-1)?.end as number) records.push(readState(bytes, at))
   return records
+}
+
+/** By so much a key may live longer than it must: an eighth of the window, and an hour at most. */
+export function stepUs({ windowUs }: Rule): number {
+  return Math.min(Math.max(Math.floor(windowUs / 8), 1_000), 3_600_000_000)
+}
+
+/** Until when a key lives that holds a state under a rule. */
+export function livesUntilUs(rule: Rule, idleAtUs: number): number {
+  return Math.ceil(idleAtUs / stepUs(rule)) * stepUs(rule)
 }
 
 export function toHex(bytes: Uint8Array | readonly number[]): string {

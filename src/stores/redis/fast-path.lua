@@ -1,10 +1,11 @@
 -- Decisions by one limit whose states have four words at most, on keys that hold nothing or one
 -- state under the same numbers; general-path.lua decides all others. This stands in a script once
--- for each such algorithm that it is for. FORMAT, RULE, TAKE, CHARGE and SETTLE are put in, and
--- what is done with each word: WORDS BY TAGS (fast-word.lua) and TAGS OF WORDS (word-tag.lua).
+-- for each such algorithm that it is for. FORMAT, RULE, WINDOW, TAKE, CHARGE and SETTLE are put in,
+-- and what is done with each word: WORDS BY TAGS (fast-word.lua) and TAGS OF WORDS (word-tag.lua).
 elseif format == --[[FORMAT]] then
   local labelSize, figures = #label, figuresOf(label)
   --[[RULE]]
+  local stepUs = stepOf(--[[WINDOW]])
   -- Of the record that was read or written last: its head, with its size before it; how all of it
   -- is packed, how long it is, and its tags.
   local known, form, length, t1, t2, t3, t4 = false, '', -1, 0, 0, 0, 0
@@ -77,8 +78,8 @@ elseif format == --[[FORMAT]] then
           end
           if isUsual then
             local record = pack(form, untilUs, known, s1, s2, s3, s4 or 0)
-            local livesUntilUs = untilUs + -untilUs % const.SECOND_US
-            local done = raw and idleAtUs + -idleAtUs % const.SECOND_US == livesUntilUs and try('SET', name, record, 'XX', 'KEEPTTL')
+            local livesUntilUs = untilUs + -untilUs % stepUs
+            local done = raw and idleAtUs + -idleAtUs % stepUs == livesUntilUs and try('SET', name, record, 'XX', 'KEEPTTL')
             if not done then
               -- As text: Redis takes longer to write down a number of Lua.
               local ttl = (livesUntilUs - nowUs) / 1000
@@ -97,7 +98,7 @@ elseif format == --[[FORMAT]] then
           isUsual = false
         end
         if failed then
-          general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+          general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, stepOf, figuresOf, leadTags)
           size = general.failed(failed, name, size)
         elseif isUsual then
           if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
@@ -113,7 +114,7 @@ elseif format == --[[FORMAT]] then
         end
       end
       if not isUsual then
-        general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+        general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, stepOf, figuresOf, leadTags)
         size = general.one(verb, label, k, cost, ofUs, size)
       end
     end

@@ -26,10 +26,10 @@ function library()
 end
 
 -- For each key of a decision: its name, what it holds, where in that the records are that the
--- decision has no part in and until when those are in use, and what it shall hold and until when.
+-- decision has no part in and until when it lives for those, and what it shall hold and until when.
 local places = { nil }
 local function newPlace()
-  return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }
+  return { key = '', raw = false, size = 0, others = 0, livesUntilUs = 0, value = false, pieces = false }
 end
 
 -- The numbers that a state of a cell is written by: the cell's, or others.
@@ -44,6 +44,7 @@ local function numbersOf(shape, cell)
       foreign('it holds a ' .. kind .. ' state, not a ' .. wanted .. ' state')
     end
     numbers = library().ruleBy(label)
+    numbers.stepUs = stepOf(numbers.windowUs)
   end
   if shape[const.WORDS] > numbers.words then
     foreign('it holds a state of ' .. shape[const.WORDS] .. ' words, and ' .. library().ruleBy(label).numbers .. ' has ' .. numbers.words)
@@ -62,7 +63,7 @@ end
 
 -- What a key that has lost its time to live shall hold: what it holds, or nothing.
 local function kept(held)
-  if held.untilUs > 0 then
+  if held.livesUntilUs > 0 then
     return held.pieces and true or held.raw
   end
   try('DEL', held.key)
@@ -75,6 +76,7 @@ local function decideRun(run)
     local cell = run.cells[k]
     local label = cell.numbers.label
     cell.rule = library().ruleBy(label, true)
+    cell.rule.stepUs = cell.numbers.stepUs
     if cell.left and run.op == 'settle' and cell.rule.algorithm.bookable then
       cell.ticket, cell.left.numbers = cell.left, cell.rule.numbers
     end
@@ -130,7 +132,7 @@ end
 -- numbers of their cells.
 local function find(run, place, k)
   local key, held, isOwn, raw, last = keys[k], places[place], true, nil, nil
-  held.key, held.others, held.untilUs, held.pieces, reading = key, 0, 0, false, k
+  held.key, held.others, held.livesUntilUs, held.pieces, reading = key, 0, 0, false, k
   if isLarge then
     raw = pages().open(held, key)
     last = raw and held.size or -1
@@ -193,7 +195,9 @@ local function find(run, place, k)
       else
         local count = held.others + 2
         held[count - 1], held[count], held.others = at, next - 1, count
-        held.untilUs = idleAtUs > held.untilUs and idleAtUs or held.untilUs
+        -- By whichever numbers.
+        local livesUntilUs = idleAtUs + const.MOST_STEP_US
+        held.livesUntilUs = livesUntilUs > held.livesUntilUs and livesUntilUs or held.livesUntilUs
       end
     end
     at = next
@@ -205,17 +209,17 @@ end
 -- their order.
 local function prepare(cells, place, texts)
   local held, count, isChanged = places[place], 0, false
-  local untilUs, raw = held.untilUs, held.raw
+  local livesUntilUs, raw = held.livesUntilUs, held.raw
   if raw and held.size > #raw then
     held.pieces = pages().piecesInPlace(cells, place)
   end
   for k = 0, cells.length - 1 do
     local cell = cells[k]
     if cell.place == place and (cell.changed or cell.isHeld) then
-      local idleAtUs = cell.idleAtUs
+      local idleAtUs, own = cell.idleAtUs, cell.own
       count = count + 1
       if cell.changed then
-        local own, s = cell.own, cell.s
+        local s = cell.s
         idleAtUs, isChanged = nowUs + cell.verdict.resetUs, true
         if not isLarge and own == cell.numbers and not own.neededWords then
           texts[count] = recordOf(own.label, own, s[1], s[2], s[3], s[4], s, own.words, idleAtUs)
@@ -225,10 +229,11 @@ local function prepare(cells, place, texts)
       else
         texts[count] = not held.pieces and bytesOf(held, cell.from, cell.to)
       end
-      untilUs = idleAtUs > untilUs and idleAtUs or untilUs
+      idleAtUs = idleAtUs + -idleAtUs % own.stepUs
+      livesUntilUs = idleAtUs > livesUntilUs and idleAtUs or livesUntilUs
     end
   end
-  held.untilUs = untilUs
+  held.livesUntilUs = livesUntilUs
   if not isChanged then
     -- A key that lost its time to live would stay for ever.
     held.value = raw and try('PTTL', held.key) == -1 and kept(held)
@@ -279,9 +284,9 @@ local function decideEach(run, first, last)
     for place = 1, writes > 0 and perDecision or 0 do
       local held = places[place]
       if held.value and held.pieces then
-        pages().writeInPlace(held.key, held.pieces, held.pieces.size, held.untilUs)
+        pages().writeInPlace(held.key, held.pieces, held.pieces.size, held.livesUntilUs)
       elseif held.value then
-        write(held.key, held.value, held.untilUs)
+        write(held.key, held.value, held.livesUntilUs)
       end
     end
     for k = 0, cells.length - 1 do
@@ -307,7 +312,7 @@ local function forgetEach(run, first, last)
       texts[#texts + 1] = bytesOf(held, held[k], held[k + 1])
     end
     if #texts > 0 then
-      write(held.key, table.concat(texts), held.untilUs)
+      write(held.key, table.concat(texts), held.livesUntilUs)
     else
       local deleted = try('DEL', held.key)
       if type(deleted) == 'table' then
@@ -326,8 +331,8 @@ end
 -- the states that are written by its rule.
 local function addCell(run, label, place, cost)
   local cells = run.cells
-  local agree, finish, words, freshWords, neededWords = phasesOf(byte(label), figuresOf(label))
-  local numbers = { label = label, words = words, freshWords = freshWords, neededWords = neededWords, forms = {}, heads = {} }
+  local agree, finish, words, freshWords, windowUs, neededWords = phasesOf(byte(label), figuresOf(label))
+  local numbers = { label = label, words = words, freshWords = freshWords, neededWords = neededWords, stepUs = stepOf(windowUs), forms = {}, heads = {} }
   local s = { 0, 0, 0, 0 }
   -- With all that is put into them later: tables that grow are made anew.
   local cell = {

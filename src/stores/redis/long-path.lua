@@ -23,7 +23,7 @@ local function longEach(run, first, last)
   local large, told, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.told, run.verb == 'g', run.verb == 'r', nil
   -- A large state goes on reading from what it was found in, also one that is used again. Of
   -- permits that are given back or renewed, nearly all states are small.
-  local held, bytes = run.held, (isReleased or isRenewal) and const.SMALL_BYTES
+  local stepUs, held, bytes = run.stepUs, run.held, (isReleased or isRenewal) and const.SMALL_BYTES
   for k = first, last do
     local key, s, raw, total, idleAtUs = keys[k], small, nil, nil, 0
     current = k
@@ -68,7 +68,7 @@ local function longEach(run, first, last)
     end
     if isUsual and not isHeld and cost == run.freshCost then
       -- What is decided on a key that holds nothing is the same for all of them.
-      write(key, run.freshText, run.freshUntilUs)
+      write(key, run.freshText, run.freshLivesUntilUs)
       for j = 1, run.freshSize do
         reply[size + j] = run.fresh[j]
       end
@@ -83,18 +83,19 @@ local function longEach(run, first, last)
       end
       local answered = size
       local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given = decide(s, isHeld, cost, nowUs, ofUs, tokens)
-      local untilUs, keptUs = nowUs + resetUs, raw and idleAtUs
+      local untilUs, livesUs = nowUs + resetUs, raw and idleAtUs + -idleAtUs % stepUs
+      local livesUntilUs = untilUs + -untilUs % stepUs
       if changed and resetUs == 0 and isReleased and isDropped(key) then
         -- Nothing is held any more.
       elseif changed and large and isHeld then
         run.s = s
-        large.store(key, run, untilUs, keptUs)
+        large.store(key, run, untilUs, livesUntilUs, livesUs)
       elseif changed then
         run.s = s
         local text = large and large.recordFor(run, large.wordsToWrite(run), untilUs) or recordOf(label, run, s[1], s[2], s[3], s[4], s, words, untilUs)
-        write(key, text, untilUs, keptUs)
+        write(key, text, livesUntilUs, livesUs)
         if not isHeld then
-          run.freshText, run.freshUntilUs = text, untilUs
+          run.freshText, run.freshLivesUntilUs = text, livesUntilUs
         end
       elseif not raw or try('PTTL', key) == -1 then
         -- Whether there is nothing is not sure. A key that lost its time to live would stay for
@@ -132,7 +133,7 @@ end
 local longRuns = {}
 
 local function newLongRun(verb, label)
-  local decide, words, freshWords, neededWords = longOf(byte(label), verb, figuresOf(label))
+  local decide, words, freshWords, windowUs, neededWords = longOf(byte(label), verb, figuresOf(label))
   local s = { 0, 0, 0, 0 }
   local run = {
     keys = 1,
@@ -147,6 +148,7 @@ local function newLongRun(verb, label)
     words = words,
     freshWords = freshWords,
     neededWords = neededWords,
+    stepUs = stepOf(windowUs),
     forms = { one = nil },
     heads = { one = nil },
     s = s,
@@ -160,7 +162,7 @@ local function newLongRun(verb, label)
     freshCost = false,
     freshSize = 0,
     freshText = '',
-    freshUntilUs = 0,
+    freshLivesUntilUs = 0,
   }
   run.own, longRuns[verb .. label] = run, run
   return run

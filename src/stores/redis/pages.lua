@@ -264,18 +264,17 @@ local function piecesInPlace(cells, place)
   return pieces
 end
 
--- Writes pieces into a key, each at its place. `keptUs`: when it would have been idle, if it holds
--- one state. The key lives longer before it holds more: where one of the commands is refused,
--- nothing is lost.
-local function writeInPlace(key, pieces, size, untilUs, keptUs)
+-- Writes pieces into a key, each at its place, and sets its time to live, unless it lives as long
+-- by now (`livesUs`). The key lives longer before it holds more: where one of the commands is
+-- refused, nothing is lost.
+local function writeInPlace(key, pieces, size, livesUntilUs, livesUs)
   if not hasWritten then
     -- Changes nothing, but is refused where the server is full. What comes behind the first write
     -- of a script is not.
     checked(try('SETRANGE', key, '0', ''))
     hasWritten = true
   end
-  local livesUntilUs = untilUs + -untilUs % const.SECOND_US
-  if not keptUs or keptUs + -keptUs % const.SECOND_US ~= livesUntilUs then
+  if livesUs ~= livesUntilUs then
     local leastUs = nowUs + const.LEAST_IN_PLACE_US
     checked(try('PEXPIRE', key, ttlOf(livesUntilUs > leastUs and livesUntilUs or leastUs)))
   end
@@ -287,11 +286,11 @@ end
 -- Writes the state of a cell that has its key for itself and was found by its numbers, if it was
 -- found: in place, where its size stays.
 local ownPieces = {}
-local function store(key, cell, untilUs, keptUs)
+local function store(key, cell, untilUs, livesUntilUs, livesUs)
   local s, words = cell.s, wordsToWrite(cell)
   if s.words == words then
-    writeInPlace(key, ownPieces, addLarge(ownPieces, 0, s, 1, untilUs), untilUs, keptUs)
+    writeInPlace(key, ownPieces, addLarge(ownPieces, 0, s, 1, untilUs), livesUntilUs, livesUs)
   else
-    write(key, recordFor(cell, words, untilUs), untilUs, keptUs)
+    write(key, recordFor(cell, words, untilUs), livesUntilUs, livesUs)
   end
 end

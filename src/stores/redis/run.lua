@@ -31,9 +31,8 @@
 local try, keys, argv, pack, unpackBytes, asText = redis.pcall, KEYS, ARGV, struct.pack, struct.unpack, string.format
 -- Numbers below this are written down as text by `%d`, on every server.
 const.MOST_AS_TEXT = 2147483648
--- A key lives until the whole second after its states are idle (`us + -us % const.SECOND_US`). So
--- most writes need not set its time to live.
-const.SECOND_US = 1000000
+-- An hour and a millisecond.
+const.MOST_STEP_US, const.LEAST_STEP_US = 3600000000, 1000
 const.ENTERED_LATER, const.ALLOWED, const.LIMITED, const.IMPOSSIBLE = -4, -1, -2, -3
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from
@@ -46,6 +45,14 @@ if not nowUs then
 end
 -- With room for the answer to a lone decision: tables that grow are made twice.
 local reply, size = { nowUs, nil, nil }, 1
+
+-- A key lives until its state is idle, rounded up to a multiple of this: an eighth of the window.
+-- So most writes need not set its time to live. A state tells how long its key lives, because it
+-- has its numbers in it.
+local function stepOf(windowUs)
+  local stepUs = windowUs / 8 - windowUs / 8 % 1
+  return stepUs < const.LEAST_STEP_US and const.LEAST_STEP_US or stepUs > const.MOST_STEP_US and const.MOST_STEP_US or stepUs
+end
 
 -- Adds the answer of one limit in full. Answers how much has been answered then.
 local function sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
@@ -79,7 +86,7 @@ end
 -- Makes what few calls need: the general path, or the long path. What a function uses of the
 -- variables around it is looked for when it is made, unless it belongs to a function further out:
 -- hence the function in it.
-local function newSlowPath(newSlowPath, isGeneral, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+local function newSlowPath(newSlowPath, isGeneral, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, stepOf, figuresOf, leadTags)
   local function newPath()
     --[[SLOW PATH]]
   end
@@ -92,11 +99,11 @@ while key <= #keys do
   local verb, label = isPlain and (argv[3] or 't') or argv[at], isPlain and argv[1] or argv[at + 2]
   local format = #verb == 1 and string.byte(label)
   if not format then
-    general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+    general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, stepOf, figuresOf, leadTags)
     key, at, size = general.anyRun(key, at, size)
   --[[SHORT]]
   else
-    long = long or newSlowPath(newSlowPath, false, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+    long = long or newSlowPath(newSlowPath, false, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, stepOf, figuresOf, leadTags)
     key, at, size = long(verb, label, key, at, size)
   end
 end

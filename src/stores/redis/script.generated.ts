@@ -649,18 +649,17 @@ local function piecesInPlace(cells, place)
   return pieces
 end
 
--- Writes pieces into a key, each at its place. \`keptUs\`: when it would have been idle, if it holds
--- one state. The key lives longer before it holds more: where one of the commands is refused,
--- nothing is lost.
-local function writeInPlace(key, pieces, size, untilUs, keptUs)
+-- Writes pieces into a key, each at its place, and sets its time to live, unless it lives as long
+-- by now (\`livesUs\`). The key lives longer before it holds more: where one of the commands is
+-- refused, nothing is lost.
+local function writeInPlace(key, pieces, size, livesUntilUs, livesUs)
   if not hasWritten then
     -- Changes nothing, but is refused where the server is full. What comes behind the first write
     -- of a script is not.
     checked(try('SETRANGE', key, '0', ''))
     hasWritten = true
   end
-  local livesUntilUs = untilUs + -untilUs % const.SECOND_US
-  if not keptUs or keptUs + -keptUs % const.SECOND_US ~= livesUntilUs then
+  if livesUs ~= livesUntilUs then
     local leastUs = nowUs + const.LEAST_IN_PLACE_US
     checked(try('PEXPIRE', key, ttlOf(livesUntilUs > leastUs and livesUntilUs or leastUs)))
   end
@@ -672,12 +671,12 @@ end
 -- Writes the state of a cell that has its key for itself and was found by its numbers, if it was
 -- found: in place, where its size stays.
 local ownPieces = {}
-local function store(key, cell, untilUs, keptUs)
+local function store(key, cell, untilUs, livesUntilUs, livesUs)
   local s, words = cell.s, wordsToWrite(cell)
   if s.words == words then
-    writeInPlace(key, ownPieces, addLarge(ownPieces, 0, s, 1, untilUs), untilUs, keptUs)
+    writeInPlace(key, ownPieces, addLarge(ownPieces, 0, s, 1, untilUs), livesUntilUs, livesUs)
   else
-    write(key, recordFor(cell, words, untilUs), untilUs, keptUs)
+    write(key, recordFor(cell, words, untilUs), livesUntilUs, livesUs)
   end
 end
 `
@@ -716,9 +715,8 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 local try, keys, argv, pack, unpackBytes, asText = redis.pcall, KEYS, ARGV, struct.pack, struct.unpack, string.format
 -- Numbers below this are written down as text by \`%d\`, on every server.
 const.MOST_AS_TEXT = 2147483648
--- A key lives until the whole second after its states are idle (\`us + -us % const.SECOND_US\`). So
--- most writes need not set its time to live.
-const.SECOND_US = 1000000
+-- An hour and a millisecond.
+const.MOST_STEP_US, const.LEAST_STEP_US = 3600000000, 1000
 const.ENTERED_LATER, const.ALLOWED, const.LIMITED, const.IMPOSSIBLE = -4, -1, -2, -3
 
 -- A clock passed in by a test has nothing to do with the server's: a key lives a day at least from
@@ -731,6 +729,14 @@ if not nowUs then
 end
 -- With room for the answer to a lone decision: tables that grow are made twice.
 local reply, size = { nowUs, nil, nil }, 1
+
+-- A key lives until its state is idle, rounded up to a multiple of this: an eighth of the window.
+-- So most writes need not set its time to live. A state tells how long its key lives, because it
+-- has its numbers in it.
+local function stepOf(windowUs)
+  local stepUs = windowUs / 8 - windowUs / 8 % 1
+  return stepUs < const.LEAST_STEP_US and const.LEAST_STEP_US or stepUs > const.MOST_STEP_US and const.MOST_STEP_US or stepUs
+end
 
 -- Adds the answer of one limit in full. Answers how much has been answered then.
 local function sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
@@ -764,7 +770,7 @@ end
 -- Makes what few calls need: the general path, or the long path. What a function uses of the
 -- variables around it is looked for when it is made, unless it belongs to a function further out:
 -- hence the function in it.
-local function newSlowPath(newSlowPath, isGeneral, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+local function newSlowPath(newSlowPath, isGeneral, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, stepOf, figuresOf, leadTags)
   local function newPath()
     --[[SLOW PATH]]
   end
@@ -777,11 +783,11 @@ while key <= #keys do
   local verb, label = isPlain and (argv[3] or 't') or argv[at], isPlain and argv[1] or argv[at + 2]
   local format = #verb == 1 and string.byte(label)
   if not format then
-    general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+    general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, stepOf, figuresOf, leadTags)
     key, at, size = general.anyRun(key, at, size)
   --[[SHORT]]
   else
-    long = long or newSlowPath(newSlowPath, false, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+    long = long or newSlowPath(newSlowPath, false, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, stepOf, figuresOf, leadTags)
     key, at, size = long(verb, label, key, at, size)
   end
 end
@@ -804,11 +810,12 @@ return reply
 /** src/stores/redis/fast-path.lua */
 export const short = `-- Decisions by one limit whose states have four words at most, on keys that hold nothing or one
 -- state under the same numbers; general-path.lua decides all others. This stands in a script once
--- for each such algorithm that it is for. FORMAT, RULE, TAKE, CHARGE and SETTLE are put in, and
--- what is done with each word: WORDS BY TAGS (fast-word.lua) and TAGS OF WORDS (word-tag.lua).
+-- for each such algorithm that it is for. FORMAT, RULE, WINDOW, TAKE, CHARGE and SETTLE are put in,
+-- and what is done with each word: WORDS BY TAGS (fast-word.lua) and TAGS OF WORDS (word-tag.lua).
 elseif format == --[[FORMAT]] then
   local labelSize, figures = #label, figuresOf(label)
   --[[RULE]]
+  local stepUs = stepOf(--[[WINDOW]])
   -- Of the record that was read or written last: its head, with its size before it; how all of it
   -- is packed, how long it is, and its tags.
   local known, form, length, t1, t2, t3, t4 = false, '', -1, 0, 0, 0, 0
@@ -881,8 +888,8 @@ elseif format == --[[FORMAT]] then
           end
           if isUsual then
             local record = pack(form, untilUs, known, s1, s2, s3, s4 or 0)
-            local livesUntilUs = untilUs + -untilUs % const.SECOND_US
-            local done = raw and idleAtUs + -idleAtUs % const.SECOND_US == livesUntilUs and try('SET', name, record, 'XX', 'KEEPTTL')
+            local livesUntilUs = untilUs + -untilUs % stepUs
+            local done = raw and idleAtUs + -idleAtUs % stepUs == livesUntilUs and try('SET', name, record, 'XX', 'KEEPTTL')
             if not done then
               -- As text: Redis takes longer to write down a number of Lua.
               local ttl = (livesUntilUs - nowUs) / 1000
@@ -901,7 +908,7 @@ elseif format == --[[FORMAT]] then
           isUsual = false
         end
         if failed then
-          general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+          general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, stepOf, figuresOf, leadTags)
           size = general.failed(failed, name, size)
         elseif isUsual then
           if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
@@ -917,7 +924,7 @@ elseif format == --[[FORMAT]] then
         end
       end
       if not isUsual then
-        general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+        general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, stepOf, figuresOf, leadTags)
         size = general.one(verb, label, k, cost, ofUs, size)
       end
     end
@@ -972,10 +979,9 @@ local function ttlOf(untilUs)
   return knownTtl
 end
 
--- Sets a key and its time to live. \`keptUs\`: when it would have been idle, if it holds one state.
-local function write(key, value, untilUs, keptUs)
-  local livesUntilUs = untilUs + -untilUs % const.SECOND_US
-  local done = keptUs and keptUs + -keptUs % const.SECOND_US == livesUntilUs and try('SET', key, value, 'XX', 'KEEPTTL')
+-- Sets a key and its time to live, unless it lives as long by now (\`livesUs\`).
+local function write(key, value, livesUntilUs, livesUs)
+  local done = livesUs == livesUntilUs and try('SET', key, value, 'XX', 'KEEPTTL')
   if not done then
     -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses
     -- to write over a key of another type.
@@ -1030,7 +1036,7 @@ end
 -- The general path. The long path makes it when it first needs it.
 local made
 local function general()
-  made = made or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+  made = made or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, stepOf, figuresOf, leadTags)
   return made
 end
 
@@ -1082,7 +1088,7 @@ local function longEach(run, first, last)
   local large, told, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.told, run.verb == 'g', run.verb == 'r', nil
   -- A large state goes on reading from what it was found in, also one that is used again. Of
   -- permits that are given back or renewed, nearly all states are small.
-  local held, bytes = run.held, (isReleased or isRenewal) and const.SMALL_BYTES
+  local stepUs, held, bytes = run.stepUs, run.held, (isReleased or isRenewal) and const.SMALL_BYTES
   for k = first, last do
     local key, s, raw, total, idleAtUs = keys[k], small, nil, nil, 0
     current = k
@@ -1127,7 +1133,7 @@ local function longEach(run, first, last)
     end
     if isUsual and not isHeld and cost == run.freshCost then
       -- What is decided on a key that holds nothing is the same for all of them.
-      write(key, run.freshText, run.freshUntilUs)
+      write(key, run.freshText, run.freshLivesUntilUs)
       for j = 1, run.freshSize do
         reply[size + j] = run.fresh[j]
       end
@@ -1142,18 +1148,19 @@ local function longEach(run, first, last)
       end
       local answered = size
       local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given = decide(s, isHeld, cost, nowUs, ofUs, tokens)
-      local untilUs, keptUs = nowUs + resetUs, raw and idleAtUs
+      local untilUs, livesUs = nowUs + resetUs, raw and idleAtUs + -idleAtUs % stepUs
+      local livesUntilUs = untilUs + -untilUs % stepUs
       if changed and resetUs == 0 and isReleased and isDropped(key) then
         -- Nothing is held any more.
       elseif changed and large and isHeld then
         run.s = s
-        large.store(key, run, untilUs, keptUs)
+        large.store(key, run, untilUs, livesUntilUs, livesUs)
       elseif changed then
         run.s = s
         local text = large and large.recordFor(run, large.wordsToWrite(run), untilUs) or recordOf(label, run, s[1], s[2], s[3], s[4], s, words, untilUs)
-        write(key, text, untilUs, keptUs)
+        write(key, text, livesUntilUs, livesUs)
         if not isHeld then
-          run.freshText, run.freshUntilUs = text, untilUs
+          run.freshText, run.freshLivesUntilUs = text, livesUntilUs
         end
       elseif not raw or try('PTTL', key) == -1 then
         -- Whether there is nothing is not sure. A key that lost its time to live would stay for
@@ -1191,7 +1198,7 @@ end
 local longRuns = {}
 
 local function newLongRun(verb, label)
-  local decide, words, freshWords, neededWords = longOf(byte(label), verb, figuresOf(label))
+  local decide, words, freshWords, windowUs, neededWords = longOf(byte(label), verb, figuresOf(label))
   local s = { 0, 0, 0, 0 }
   local run = {
     keys = 1,
@@ -1206,6 +1213,7 @@ local function newLongRun(verb, label)
     words = words,
     freshWords = freshWords,
     neededWords = neededWords,
+    stepUs = stepOf(windowUs),
     forms = { one = nil },
     heads = { one = nil },
     s = s,
@@ -1219,7 +1227,7 @@ local function newLongRun(verb, label)
     freshCost = false,
     freshSize = 0,
     freshText = '',
-    freshUntilUs = 0,
+    freshLivesUntilUs = 0,
   }
   run.own, longRuns[verb .. label] = run, run
   return run
@@ -1272,10 +1280,10 @@ function library()
 end
 
 -- For each key of a decision: its name, what it holds, where in that the records are that the
--- decision has no part in and until when those are in use, and what it shall hold and until when.
+-- decision has no part in and until when it lives for those, and what it shall hold and until when.
 local places = { nil }
 local function newPlace()
-  return { key = '', raw = false, size = 0, others = 0, untilUs = 0, value = false, pieces = false }
+  return { key = '', raw = false, size = 0, others = 0, livesUntilUs = 0, value = false, pieces = false }
 end
 
 -- The numbers that a state of a cell is written by: the cell's, or others.
@@ -1290,6 +1298,7 @@ local function numbersOf(shape, cell)
       foreign('it holds a ' .. kind .. ' state, not a ' .. wanted .. ' state')
     end
     numbers = library().ruleBy(label)
+    numbers.stepUs = stepOf(numbers.windowUs)
   end
   if shape[const.WORDS] > numbers.words then
     foreign('it holds a state of ' .. shape[const.WORDS] .. ' words, and ' .. library().ruleBy(label).numbers .. ' has ' .. numbers.words)
@@ -1308,7 +1317,7 @@ end
 
 -- What a key that has lost its time to live shall hold: what it holds, or nothing.
 local function kept(held)
-  if held.untilUs > 0 then
+  if held.livesUntilUs > 0 then
     return held.pieces and true or held.raw
   end
   try('DEL', held.key)
@@ -1321,6 +1330,7 @@ local function decideRun(run)
     local cell = run.cells[k]
     local label = cell.numbers.label
     cell.rule = library().ruleBy(label, true)
+    cell.rule.stepUs = cell.numbers.stepUs
     if cell.left and run.op == 'settle' and cell.rule.algorithm.bookable then
       cell.ticket, cell.left.numbers = cell.left, cell.rule.numbers
     end
@@ -1376,7 +1386,7 @@ end
 -- numbers of their cells.
 local function find(run, place, k)
   local key, held, isOwn, raw, last = keys[k], places[place], true, nil, nil
-  held.key, held.others, held.untilUs, held.pieces, reading = key, 0, 0, false, k
+  held.key, held.others, held.livesUntilUs, held.pieces, reading = key, 0, 0, false, k
   if isLarge then
     raw = pages().open(held, key)
     last = raw and held.size or -1
@@ -1439,7 +1449,9 @@ local function find(run, place, k)
       else
         local count = held.others + 2
         held[count - 1], held[count], held.others = at, next - 1, count
-        held.untilUs = idleAtUs > held.untilUs and idleAtUs or held.untilUs
+        -- By whichever numbers.
+        local livesUntilUs = idleAtUs + const.MOST_STEP_US
+        held.livesUntilUs = livesUntilUs > held.livesUntilUs and livesUntilUs or held.livesUntilUs
       end
     end
     at = next
@@ -1451,17 +1463,17 @@ end
 -- their order.
 local function prepare(cells, place, texts)
   local held, count, isChanged = places[place], 0, false
-  local untilUs, raw = held.untilUs, held.raw
+  local livesUntilUs, raw = held.livesUntilUs, held.raw
   if raw and held.size > #raw then
     held.pieces = pages().piecesInPlace(cells, place)
   end
   for k = 0, cells.length - 1 do
     local cell = cells[k]
     if cell.place == place and (cell.changed or cell.isHeld) then
-      local idleAtUs = cell.idleAtUs
+      local idleAtUs, own = cell.idleAtUs, cell.own
       count = count + 1
       if cell.changed then
-        local own, s = cell.own, cell.s
+        local s = cell.s
         idleAtUs, isChanged = nowUs + cell.verdict.resetUs, true
         if not isLarge and own == cell.numbers and not own.neededWords then
           texts[count] = recordOf(own.label, own, s[1], s[2], s[3], s[4], s, own.words, idleAtUs)
@@ -1471,10 +1483,11 @@ local function prepare(cells, place, texts)
       else
         texts[count] = not held.pieces and bytesOf(held, cell.from, cell.to)
       end
-      untilUs = idleAtUs > untilUs and idleAtUs or untilUs
+      idleAtUs = idleAtUs + -idleAtUs % own.stepUs
+      livesUntilUs = idleAtUs > livesUntilUs and idleAtUs or livesUntilUs
     end
   end
-  held.untilUs = untilUs
+  held.livesUntilUs = livesUntilUs
   if not isChanged then
     -- A key that lost its time to live would stay for ever.
     held.value = raw and try('PTTL', held.key) == -1 and kept(held)
@@ -1525,9 +1538,9 @@ local function decideEach(run, first, last)
     for place = 1, writes > 0 and perDecision or 0 do
       local held = places[place]
       if held.value and held.pieces then
-        pages().writeInPlace(held.key, held.pieces, held.pieces.size, held.untilUs)
+        pages().writeInPlace(held.key, held.pieces, held.pieces.size, held.livesUntilUs)
       elseif held.value then
-        write(held.key, held.value, held.untilUs)
+        write(held.key, held.value, held.livesUntilUs)
       end
     end
     for k = 0, cells.length - 1 do
@@ -1553,7 +1566,7 @@ local function forgetEach(run, first, last)
       texts[#texts + 1] = bytesOf(held, held[k], held[k + 1])
     end
     if #texts > 0 then
-      write(held.key, table.concat(texts), held.untilUs)
+      write(held.key, table.concat(texts), held.livesUntilUs)
     else
       local deleted = try('DEL', held.key)
       if type(deleted) == 'table' then
@@ -1572,8 +1585,8 @@ end
 -- the states that are written by its rule.
 local function addCell(run, label, place, cost)
   local cells = run.cells
-  local agree, finish, words, freshWords, neededWords = phasesOf(byte(label), figuresOf(label))
-  local numbers = { label = label, words = words, freshWords = freshWords, neededWords = neededWords, forms = {}, heads = {} }
+  local agree, finish, words, freshWords, windowUs, neededWords = phasesOf(byte(label), figuresOf(label))
+  local numbers = { label = label, words = words, freshWords = freshWords, neededWords = neededWords, stepUs = stepOf(windowUs), forms = {}, heads = {} }
   local s = { 0, 0, 0, 0 }
   -- With all that is put into them later: tables that grow are made anew.
   local cell = {
@@ -3756,12 +3769,9 @@ do
 
   -- Where there is debt, it limits until one permit is free. Of a cell that is described.
   local function isWithinCapacity(cell, nowUs)
-    if cell.verdict.remaining > 0 then
-      return true
-    end
     local own = cell.own
     local capacity = cell.rule.capacity
-    if own.algorithm.untilUs(own, cell.s, cell.i, nowUs, capacity) == 0 then
+    if cell.verdict.remaining > 0 or own.algorithm.used(own, cell.s, cell.i, nowUs) <= capacity then
       return true
     end
     return refuse(cell.verdict, 'limited', own.algorithm.untilUs(own, cell.s, cell.i, nowUs, capacity - 1))
@@ -3973,6 +3983,7 @@ end
 export const LUA_SHORT = {
   fixedWindow: {
   words: 4,
+  windowUs: `windowUs`,
   rule: `local huge = math.huge
 -- From src/algorithms/fixed-window/fixed-window.ts.
 
@@ -4143,9 +4154,7 @@ end
     resetUs = (nowUs >= s2 and 0 or s3) == 0 and (s4 > nowUs and s4 or nowUs) - nowUs or s2 - nowUs
     enteredUs = nowUs + lateUs
     local result6
-    if remaining > 0 then
-      result6 = true
-    elseif ((nowUs >= s2 and 0 or s3) <= capacity and 0 or s2 - nowUs) == 0 then
+    if remaining > 0 or (nowUs >= s2 and 0 or s3) <= capacity then
       result6 = true
     else
       local room = capacity - 1
@@ -4313,6 +4322,7 @@ end
 },
   gcra: {
   words: 3,
+  windowUs: `windowUs`,
   rule: `local huge = math.huge
 -- From src/algorithms/arithmetic.ts.
 
@@ -4824,71 +4834,82 @@ end
     resetUs = result6
     enteredUs = nowUs + lateUs2
     local result7
-    if remaining > 0 then
-      result7 = true
-    else
-      local result8
-      do
-        local atUs3 = s3 > nowUs and s3 or nowUs
-        local us5 = s1 - atUs3
+    do
+      local chosen17
+      if remaining > 0 then
+        chosen17 = true
+      else
+        local us5 = s1 - (s3 > nowUs and s3 or nowUs)
+        local chosen16
         if us5 < 0 then
-          result8 = 0
+          chosen16 = 0
         else
-          local part2 = s2
-          if capacity == capacity - 1 then
-            us5 = us5 - lessOneUs
-            part2 = part2 - lessOnePart
+          local add3 = s2
+          local sum3 = us5 * permits + add3
+          local chosen15
+          if sum3 <= 9007199254740991 then
+            chosen15 = sum3 / periodUs + -(sum3 / periodUs) % 1
           else
-            local product6 = capacity * periodUs
-            local chosen14
-            if product6 <= 9007199254740991 then
-              local quotient8 = product6 / permits - product6 / permits % 1
-              remainder0 = product6 - quotient8 * permits
-              chosen14 = quotient8
-            else
-              chosen14 = mulDivWide(capacity, periodUs, permits)
+            local result8
+            do
+              local product6 = us5 * permits
+              local chosen14
+              if product6 <= 9007199254740991 then
+                local quotient8 = product6 / periodUs - product6 / periodUs % 1
+                remainder0 = product6 - quotient8 * periodUs
+                chosen14 = quotient8
+              else
+                chosen14 = mulDivWide(us5, permits, periodUs)
+              end
+              local whole3 = chosen14
+              if add3 == 0 then
+                result8 = whole3
+              else
+                local product7 = remainder0 + add3
+                local quotient9 = product7 / periodUs - product7 / periodUs % 1
+                remainder0 = product7 - quotient9 * periodUs
+                result8 = whole3 + quotient9
+              end
             end
-            us5 = us5 - chosen14
-            part2 = part2 - remainder0
+            local quotient10 = result8
+            chosen15 = remainder0 == 0 and quotient10 or quotient10 + 1
           end
-          if part2 > 0 then
-            us5 = us5 + 1
-          end
-          result8 = us5 > 0 and us5 + atUs3 - nowUs or 0
+          chosen16 = chosen15
         end
+        chosen17 = chosen16 <= capacity
       end
-      if result8 == 0 then
+      if chosen17 then
         result7 = true
       else
         local room = capacity - 1
         local result9
         do
-          local atUs4 = s3 > nowUs and s3 or nowUs
-          local us6 = s1 - atUs4
+          local atUs3 = s3 > nowUs and s3 or nowUs
+          local us6 = s1 - atUs3
           if us6 < 0 then
             result9 = 0
           else
-            local part3 = s2
+            local part2 = s2
             if room == capacity - 1 then
               us6 = us6 - lessOneUs
-              part3 = part3 - lessOnePart
+              part2 = part2 - lessOnePart
             else
-              local product7 = room * periodUs
-              local chosen15
-              if product7 <= 9007199254740991 then
-                local quotient9 = product7 / permits - product7 / permits % 1
-                remainder0 = product7 - quotient9 * permits
-                chosen15 = quotient9
+              local product8 = room * periodUs
+              local chosen18
+              if product8 <= 9007199254740991 then
+                local quotient11 = product8 / permits - product8 / permits % 1
+                remainder0 = product8 - quotient11 * permits
+                chosen18 = quotient11
               else
-                chosen15 = mulDivWide(room, periodUs, permits)
+                chosen18 = mulDivWide(room, periodUs, permits)
               end
-              us6 = us6 - chosen15
-              part3 = part3 - remainder0
+              us6 = us6 - chosen18
+              part2 = part2 - remainder0
             end
-            if part3 > 0 then
+            if part2 > 0 then
               us6 = us6 + 1
             end
-            result9 = us6 > 0 and us6 + atUs4 - nowUs or 0
+            result9 = us6 > 0 and us6 + atUs3 - nowUs or 0
           end
         end
         local retryUs2 = result9
@@ -5238,6 +5259,7 @@ end
 },
   leakyBucket: {
   words: 3,
+  windowUs: `windowUs`,
   rule: `local huge = math.huge
 -- From src/algorithms/arithmetic.ts.
 
@@ -5689,71 +5711,82 @@ end
     resetUs = result5
     enteredUs = nowUs + lateUs
     local result6
-    if remaining > 0 then
-      result6 = true
-    else
-      local result7
-      do
-        local atUs3 = s3 > nowUs and s3 or nowUs
-        local us5 = s1 - atUs3
+    do
+      local chosen13
+      if remaining > 0 then
+        chosen13 = true
+      else
+        local us5 = s1 - (s3 > nowUs and s3 or nowUs)
+        local chosen12
         if us5 < 0 then
-          result7 = 0
+          chosen12 = 0
         else
-          local part2 = s2
-          if capacity == capacity - 1 then
-            us5 = us5 - lessOneUs
-            part2 = part2 - lessOnePart
+          local add3 = s2
+          local sum3 = us5 * permits + add3
+          local chosen11
+          if sum3 <= 9007199254740991 then
+            chosen11 = sum3 / periodUs + -(sum3 / periodUs) % 1
           else
-            local product6 = capacity * periodUs
-            local chosen10
-            if product6 <= 9007199254740991 then
-              local quotient8 = product6 / permits - product6 / permits % 1
-              remainder0 = product6 - quotient8 * permits
-              chosen10 = quotient8
-            else
-              chosen10 = mulDivWide(capacity, periodUs, permits)
+            local result7
+            do
+              local product6 = us5 * permits
+              local chosen10
+              if product6 <= 9007199254740991 then
+                local quotient8 = product6 / periodUs - product6 / periodUs % 1
+                remainder0 = product6 - quotient8 * periodUs
+                chosen10 = quotient8
+              else
+                chosen10 = mulDivWide(us5, permits, periodUs)
+              end
+              local whole3 = chosen10
+              if add3 == 0 then
+                result7 = whole3
+              else
+                local product7 = remainder0 + add3
+                local quotient9 = product7 / periodUs - product7 / periodUs % 1
+                remainder0 = product7 - quotient9 * periodUs
+                result7 = whole3 + quotient9
+              end
             end
-            us5 = us5 - chosen10
-            part2 = part2 - remainder0
+            local quotient10 = result7
+            chosen11 = remainder0 == 0 and quotient10 or quotient10 + 1
           end
-          if part2 > 0 then
-            us5 = us5 + 1
-          end
-          result7 = us5 > 0 and us5 + atUs3 - nowUs or 0
+          chosen12 = chosen11
         end
+        chosen13 = chosen12 <= capacity
       end
-      if result7 == 0 then
+      if chosen13 then
         result6 = true
       else
         local room = capacity - 1
         local result8
         do
-          local atUs4 = s3 > nowUs and s3 or nowUs
-          local us6 = s1 - atUs4
+          local atUs3 = s3 > nowUs and s3 or nowUs
+          local us6 = s1 - atUs3
           if us6 < 0 then
             result8 = 0
           else
-            local part3 = s2
+            local part2 = s2
             if room == capacity - 1 then
               us6 = us6 - lessOneUs
-              part3 = part3 - lessOnePart
+              part2 = part2 - lessOnePart
             else
-              local product7 = room * periodUs
-              local chosen11
-              if product7 <= 9007199254740991 then
-                local quotient9 = product7 / permits - product7 / permits % 1
-                remainder0 = product7 - quotient9 * permits
-                chosen11 = quotient9
+              local product8 = room * periodUs
+              local chosen14
+              if product8 <= 9007199254740991 then
+                local quotient11 = product8 / permits - product8 / permits % 1
+                remainder0 = product8 - quotient11 * permits
+                chosen14 = quotient11
               else
-                chosen11 = mulDivWide(room, periodUs, permits)
+                chosen14 = mulDivWide(room, periodUs, permits)
               end
-              us6 = us6 - chosen11
-              part3 = part3 - remainder0
+              us6 = us6 - chosen14
+              part2 = part2 - remainder0
             end
-            if part3 > 0 then
+            if part2 > 0 then
               us6 = us6 + 1
             end
-            result8 = us6 > 0 and us6 + atUs4 - nowUs or 0
+            result8 = us6 > 0 and us6 + atUs3 - nowUs or 0
           end
         end
         local retryUs2 = result8
@@ -6044,6 +6077,7 @@ end
 },
   tokenBucket: {
   words: 3,
+  windowUs: `windowUs`,
   rule: `local huge = math.huge
 -- From src/algorithms/arithmetic.ts.
 
@@ -6463,71 +6497,82 @@ end
     resetUs = result5
     enteredUs = nowUs + lateUs
     local result6
-    if remaining > 0 then
-      result6 = true
-    else
-      local result7
-      do
-        local atUs3 = s3 > nowUs and s3 or nowUs
-        local us5 = s1 - atUs3
+    do
+      local chosen13
+      if remaining > 0 then
+        chosen13 = true
+      else
+        local us5 = s1 - (s3 > nowUs and s3 or nowUs)
+        local chosen12
         if us5 < 0 then
-          result7 = 0
+          chosen12 = 0
         else
-          local part2 = s2
-          if capacity == capacity - 1 then
-            us5 = us5 - lessOneUs
-            part2 = part2 - lessOnePart
+          local add3 = s2
+          local sum3 = us5 * permits + add3
+          local chosen11
+          if sum3 <= 9007199254740991 then
+            chosen11 = sum3 / periodUs + -(sum3 / periodUs) % 1
           else
-            local product6 = capacity * periodUs
-            local chosen10
-            if product6 <= 9007199254740991 then
-              local quotient8 = product6 / permits - product6 / permits % 1
-              remainder0 = product6 - quotient8 * permits
-              chosen10 = quotient8
-            else
-              chosen10 = mulDivWide(capacity, periodUs, permits)
+            local result7
+            do
+              local product6 = us5 * permits
+              local chosen10
+              if product6 <= 9007199254740991 then
+                local quotient8 = product6 / periodUs - product6 / periodUs % 1
+                remainder0 = product6 - quotient8 * periodUs
+                chosen10 = quotient8
+              else
+                chosen10 = mulDivWide(us5, permits, periodUs)
+              end
+              local whole3 = chosen10
+              if add3 == 0 then
+                result7 = whole3
+              else
+                local product7 = remainder0 + add3
+                local quotient9 = product7 / periodUs - product7 / periodUs % 1
+                remainder0 = product7 - quotient9 * periodUs
+                result7 = whole3 + quotient9
+              end
             end
-            us5 = us5 - chosen10
-            part2 = part2 - remainder0
+            local quotient10 = result7
+            chosen11 = remainder0 == 0 and quotient10 or quotient10 + 1
           end
-          if part2 > 0 then
-            us5 = us5 + 1
-          end
-          result7 = us5 > 0 and us5 + atUs3 - nowUs or 0
+          chosen12 = chosen11
         end
+        chosen13 = chosen12 <= capacity
       end
-      if result7 == 0 then
+      if chosen13 then
         result6 = true
       else
         local room = capacity - 1
         local result8
         do
-          local atUs4 = s3 > nowUs and s3 or nowUs
-          local us6 = s1 - atUs4
+          local atUs3 = s3 > nowUs and s3 or nowUs
+          local us6 = s1 - atUs3
           if us6 < 0 then
             result8 = 0
           else
-            local part3 = s2
+            local part2 = s2
             if room == capacity - 1 then
               us6 = us6 - lessOneUs
-              part3 = part3 - lessOnePart
+              part2 = part2 - lessOnePart
             else
-              local product7 = room * periodUs
-              local chosen11
-              if product7 <= 9007199254740991 then
-                local quotient9 = product7 / permits - product7 / permits % 1
-                remainder0 = product7 - quotient9 * permits
-                chosen11 = quotient9
+              local product8 = room * periodUs
+              local chosen14
+              if product8 <= 9007199254740991 then
+                local quotient11 = product8 / permits - product8 / permits % 1
+                remainder0 = product8 - quotient11 * permits
+                chosen14 = quotient11
               else
-                chosen11 = mulDivWide(room, periodUs, permits)
+                chosen14 = mulDivWide(room, periodUs, permits)
               end
-              us6 = us6 - chosen11
-              part3 = part3 - remainder0
+              us6 = us6 - chosen14
+              part2 = part2 - remainder0
             end
-            if part3 > 0 then
+            if part2 > 0 then
               us6 = us6 + 1
             end
-            result8 = us6 > 0 and us6 + atUs4 - nowUs or 0
+            result8 = us6 > 0 and us6 + atUs3 - nowUs or 0
           end
         end
         local retryUs2 = result8
@@ -7306,7 +7351,7 @@ do
 end
 return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
-return each, words, 9, neededWords
+return each, words, 9, windowUs, neededWords
 `,
   charge: `local max = math.max
 local huge = math.huge
@@ -7710,194 +7755,128 @@ do
     resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
     enteredUs = nowUs + lateUs
     local result5
-    if remaining > 0 then
-      result5 = true
-    else
-      local result6
-      if s[4] <= capacity and s[6] < mostLeases and s[7] == 0 then
-        result6 = 0
+    do
+      local chosen6
+      if remaining > 0 then
+        chosen6 = true
       else
         local atUs5 = s[1] > nowUs and s[1] or nowUs
-        local roomUs = s[4] > capacity and roomAtUs(s, 1, atUs5, capacity) or 0
-        local chosen6
-        if s[6] >= mostLeases then
-          local result7
-          if not (s[8] <= atUs5 and s[6] + s[7] > 0) then
-            result7 = s[6]
-          else
-            local held = 0
-            local end9 = 10 + s[5] * 3
-            do
-              local entry15 = 10
-              while entry15 < end9 do
-                local entry16 = entry15
-                local chosen5
-                if s[entry16 + 1] < 1099511627776 then
-                  local entry17 = entry15
-                  chosen5 = s[entry17 + 1] > 0 and s[entry17 + 2] > atUs5
-                else
-                  chosen5 = false
-                end
-                if chosen5 then
-                  held = held + 1
-                end
-                entry15 = entry15 + 3
-              end
-            end
-            result7 = held
-          end
-          chosen6 = result7 >= mostLeases
-        else
-          chosen6 = false
-        end
-        local chosen8
-        if chosen6 then
-          local nextUs = s[9]
-          local end10 = 10 + s[5] * 3
+        local chosen5
+        if s[8] <= atUs5 and s[6] + s[7] > 0 then
+          local earlier3 = s[4]
+          local lapsed3 = 0
+          local end9 = 10 + s[5] * 3
           do
-            local entry18 = 10
-            while entry18 < end10 do
-              local entry19 = entry18
-              local chosen7
-              if s[entry19 + 1] < 1099511627776 then
-                local entry20 = entry18
-                chosen7 = s[entry20 + 1] > 0 and s[entry20 + 2] > atUs5
-              else
-                chosen7 = false
+            local entry15 = 10
+            while entry15 < end9 do
+              local entry16 = entry15
+              if s[entry16 + 1] < 1099511627776 and s[entry15 + 2] <= atUs5 then
+                lapsed3 = lapsed3 + s[entry15 + 1]
               end
-              if chosen7 then
-                nextUs = nextUs < s[entry18 + 2] and nextUs or s[entry18 + 2]
-              end
-              entry18 = entry18 + 3
+              entry15 = entry15 + 3
             end
           end
-          chosen8 = nextUs
+          chosen5 = earlier3 - lapsed3
         else
-          chosen8 = 0
+          chosen5 = s[4]
         end
-        local leaseUs3 = chosen8
-        local chosen10
-        if s[7] > 0 then
-          local end11 = 10 + s[5] * 3
-          local untilUs = 0
-          do
-            local entry21 = 10
-            while entry21 < end11 do
-              local chosen9
-              if s[entry21 + 1] - 1099511627776 > capacity then
-                local entry22 = entry21
-                chosen9 = s[entry22 + 1] > 0 and s[entry22 + 2] > atUs5
-              else
-                chosen9 = false
-              end
-              if chosen9 then
-                untilUs = untilUs > s[entry21 + 2] and untilUs or s[entry21 + 2]
-              end
-              entry21 = entry21 + 3
-            end
-          end
-          chosen10 = untilUs
-        else
-          chosen10 = 0
-        end
-        local lineUs = chosen10
-        result6 = max(nowUs, roomUs, leaseUs3, lineUs) - nowUs
+        chosen6 = chosen5 <= capacity
       end
-      if result6 == 0 then
+      if chosen6 then
         result5 = true
       else
         local room = capacity - 1
-        local result8
+        local result6
         if s[4] <= room and s[6] < mostLeases and s[7] == 0 then
-          result8 = 0
+          result6 = 0
         else
           local atUs6 = s[1] > nowUs and s[1] or nowUs
-          local roomUs2 = s[4] > room and roomAtUs(s, 1, atUs6, room) or 0
-          local chosen12
+          local roomUs = s[4] > room and roomAtUs(s, 1, atUs6, room) or 0
+          local chosen8
           if s[6] >= mostLeases then
-            local result9
+            local result7
             if not (s[8] <= atUs6 and s[6] + s[7] > 0) then
-              result9 = s[6]
+              result7 = s[6]
             else
-              local held2 = 0
-              local end12 = 10 + s[5] * 3
+              local held = 0
+              local end10 = 10 + s[5] * 3
               do
-                local entry23 = 10
-                while entry23 < end12 do
-                  local entry24 = entry23
-                  local chosen11
-                  if s[entry24 + 1] < 1099511627776 then
-                    local entry25 = entry23
-                    chosen11 = s[entry25 + 1] > 0 and s[entry25 + 2] > atUs6
+                local entry17 = 10
+                while entry17 < end10 do
+                  local entry18 = entry17
+                  local chosen7
+                  if s[entry18 + 1] < 1099511627776 then
+                    local entry19 = entry17
+                    chosen7 = s[entry19 + 1] > 0 and s[entry19 + 2] > atUs6
                   else
-                    chosen11 = false
+                    chosen7 = false
                   end
-                  if chosen11 then
-                    held2 = held2 + 1
+                  if chosen7 then
+                    held = held + 1
                   end
-                  entry23 = entry23 + 3
+                  entry17 = entry17 + 3
                 end
               end
-              result9 = held2
+              result7 = held
             end
-            chosen12 = result9 >= mostLeases
+            chosen8 = result7 >= mostLeases
           else
-            chosen12 = false
+            chosen8 = false
           end
-          local chosen14
-          if chosen12 then
-            local nextUs2 = s[9]
-            local end13 = 10 + s[5] * 3
+          local chosen10
+          if chosen8 then
+            local nextUs = s[9]
+            local end11 = 10 + s[5] * 3
             do
-              local entry26 = 10
-              while entry26 < end13 do
-                local entry27 = entry26
-                local chosen13
-                if s[entry27 + 1] < 1099511627776 then
-                  local entry28 = entry26
-                  chosen13 = s[entry28 + 1] > 0 and s[entry28 + 2] > atUs6
+              local entry20 = 10
+              while entry20 < end11 do
+                local entry21 = entry20
+                local chosen9
+                if s[entry21 + 1] < 1099511627776 then
+                  local entry22 = entry20
+                  chosen9 = s[entry22 + 1] > 0 and s[entry22 + 2] > atUs6
                 else
-                  chosen13 = false
+                  chosen9 = false
                 end
-                if chosen13 then
-                  nextUs2 = nextUs2 < s[entry26 + 2] and nextUs2 or s[entry26 + 2]
+                if chosen9 then
+                  nextUs = nextUs < s[entry20 + 2] and nextUs or s[entry20 + 2]
                 end
-                entry26 = entry26 + 3
+                entry20 = entry20 + 3
               end
             end
-            chosen14 = nextUs2
+            chosen10 = nextUs
           else
-            chosen14 = 0
+            chosen10 = 0
           end
-          local leaseUs4 = chosen14
-          local chosen16
+          local leaseUs3 = chosen10
+          local chosen12
           if s[7] > 0 then
-            local end14 = 10 + s[5] * 3
-            local untilUs2 = 0
+            local end12 = 10 + s[5] * 3
+            local untilUs = 0
             do
-              local entry29 = 10
-              while entry29 < end14 do
-                local chosen15
-                if s[entry29 + 1] - 1099511627776 > room then
-                  local entry30 = entry29
-                  chosen15 = s[entry30 + 1] > 0 and s[entry30 + 2] > atUs6
+              local entry23 = 10
+              while entry23 < end12 do
+                local chosen11
+                if s[entry23 + 1] - 1099511627776 > room then
+                  local entry24 = entry23
+                  chosen11 = s[entry24 + 1] > 0 and s[entry24 + 2] > atUs6
                 else
-                  chosen15 = false
+                  chosen11 = false
                 end
-                if chosen15 then
-                  untilUs2 = untilUs2 > s[entry29 + 2] and untilUs2 or s[entry29 + 2]
+                if chosen11 then
+                  untilUs = untilUs > s[entry23 + 2] and untilUs or s[entry23 + 2]
                 end
-                entry29 = entry29 + 3
+                entry23 = entry23 + 3
               end
             end
-            chosen16 = untilUs2
+            chosen12 = untilUs
           else
-            chosen16 = 0
+            chosen12 = 0
           end
-          local lineUs2 = chosen16
-          result8 = max(nowUs, roomUs2, leaseUs4, lineUs2) - nowUs
+          local lineUs = chosen12
+          result6 = max(nowUs, roomUs, leaseUs3, lineUs) - nowUs
         end
-        local retryUs2 = result8
+        local retryUs2 = result6
         outcome = 'limited'
         retryUs = retryUs2
         result5 = false
@@ -7910,7 +7889,7 @@ do
 end
 return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
-return each, words, 9, neededWords
+return each, words, 9, windowUs, neededWords
 `,
   settle: `local huge = math.huge
 -- Sets so many words of a state to 0.
@@ -8330,7 +8309,7 @@ do
 end
 return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
-return each, words, 9, neededWords
+return each, words, 9, windowUs, neededWords
 `,
   give: `local huge = math.huge
 -- Sets so many words of a state to 0.
@@ -8581,7 +8560,7 @@ do
 end
 return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
-return each, words, 9, neededWords
+return each, words, 9, windowUs, neededWords
 `,
   renew: `local huge = math.huge
 -- Sets so many words of a state to 0.
@@ -8992,7 +8971,7 @@ do
 end
 return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
-return each, words, 9, neededWords
+return each, words, 9, windowUs, neededWords
 `,
 },
   slidingLog: {
@@ -9544,7 +9523,7 @@ do
 end
 return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
-return each, rule.words, 9, neededWords
+return each, rule.words, 9, rule.windowUs, neededWords
 `,
   charge: `local max = math.max
 local min = math.min
@@ -10061,55 +10040,33 @@ do
     resetUs = (s[3] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
     enteredUs = nowUs + lateUs
     local result10
-    if remaining > 0 then
-      result10 = true
-    else
+    do
       local capacity = rule.capacity
-      local result11
-      do
-        local most2 = s[4] - capacity
-        if most2 <= 0 then
-          result11 = 0
-        else
-          local left2 = leftBy(rule, s, 1, nowUs)
-          local gone = sumOfOldest(s, 1, left2)
-          local chosen4
-          if gone >= most2 then
-            chosen4 = 0
-          else
-            local entry6 = entryReaching(s, 1, left2, gone, most2)
-            local place17 = s[2] + entry6
-            local place18 = place17 < s[5] and place17 or place17 - s[5]
-            chosen4 = s[10 + place18 * 2] + rule.windowUs - nowUs
-          end
-          result11 = chosen4
-        end
-      end
-      if result11 == 0 then
+      if remaining > 0 or (s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[4]) <= capacity then
         result10 = true
       else
         local room3 = capacity - 1
-        local result12
+        local result11
         do
-          local most3 = s[4] - room3
-          if most3 <= 0 then
-            result12 = 0
+          local most2 = s[4] - room3
+          if most2 <= 0 then
+            result11 = 0
           else
-            local left3 = leftBy(rule, s, 1, nowUs)
-            local gone2 = sumOfOldest(s, 1, left3)
-            local chosen5
-            if gone2 >= most3 then
-              chosen5 = 0
+            local left2 = leftBy(rule, s, 1, nowUs)
+            local gone = sumOfOldest(s, 1, left2)
+            local chosen4
+            if gone >= most2 then
+              chosen4 = 0
             else
-              local entry7 = entryReaching(s, 1, left3, gone2, most3)
-              local place19 = s[2] + entry7
-              local place20 = place19 < s[5] and place19 or place19 - s[5]
-              chosen5 = s[10 + place20 * 2] + rule.windowUs - nowUs
+              local entry6 = entryReaching(s, 1, left2, gone, most2)
+              local place17 = s[2] + entry6
+              local place18 = place17 < s[5] and place17 or place17 - s[5]
+              chosen4 = s[10 + place18 * 2] + rule.windowUs - nowUs
             end
-            result12 = chosen5
+            result11 = chosen4
           end
         end
-        local retryUs2 = result12
+        local retryUs2 = result11
         outcome = 'limited'
         retryUs = retryUs2
         result10 = false
@@ -10122,7 +10079,7 @@ do
 end
 return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
-return each, rule.words, 9, neededWords
+return each, rule.words, 9, rule.windowUs, neededWords
 `,
   settle: `local max = math.max
 local min = math.min
@@ -10817,7 +10774,7 @@ do
 end
 return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
-return each, rule.words, 9, neededWords
+return each, rule.words, 9, rule.windowUs, neededWords
 `,
 },
   slidingWindow: {
@@ -11394,7 +11351,7 @@ do
 end
 return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
-return each, rule.words, rule.freshWords
+return each, rule.words, rule.freshWords, rule.windowUs
 `,
   charge: `local max = math.max
 -- Sets so many words of a state to 0.
@@ -11944,106 +11901,99 @@ do
     resetUs = max(atUs3, newestLeavesUs(rule, s, 1)) - nowUs
     enteredUs = nowUs + lateUs
     local result15
-    if remaining > 0 then
-      result15 = true
-    else
+    do
       local capacity = rule.capacity
-      local result16
-      do
-        local earlier5 = s[3]
-        local slot18 = s[2] - rule.slots
-        local places14 = rule.slots + 1
-        if earlier5 + s[4 + slot18 - (slot18 / places14 - slot18 / places14 % 1) * places14] <= capacity then
-          result16 = 0
-        else
-          local a4 = s[1] > nowUs and s[1] or nowUs
-          local b9 = rule.perPeriod
-          local c9 = rule.periodUs
-          local product9 = a4 * b9
+      local chosen28
+      if remaining > 0 then
+        chosen28 = true
+      else
+        local result16
+        do
           local chosen22
-          if product9 <= 9007199254740991 then
-            local quotient9 = product9 / c9 - product9 / c9 % 1
-            remainder0 = product9 - quotient9 * c9
-            chosen22 = quotient9
+          if s[1] >= nowUs then
+            local slot18 = s[2] - rule.slots
+            local places14 = rule.slots + 1
+            chosen22 = s[4 + slot18 - (slot18 / places14 - slot18 / places14 % 1) * places14] == 0
           else
-            chosen22 = mulDivWide(a4, b9, c9)
+            chosen22 = false
           end
-          local slot19 = chosen22
-          seen0 = slot19
-          seen1 = remainder0
-          local result17
-          do
-            local written5 = s[2]
-            if slot19 - written5 >= rule.slots then
-              result17 = 0
+          if chosen22 then
+            result16 = s[3]
+          else
+            local a4 = s[1] > nowUs and s[1] or nowUs
+            local b9 = rule.perPeriod
+            local c9 = rule.periodUs
+            local product9 = a4 * b9
+            local chosen23
+            if product9 <= 9007199254740991 then
+              local quotient9 = product9 / c9 - product9 / c9 % 1
+              remainder0 = product9 - quotient9 * c9
+              chosen23 = quotient9
             else
-              local full5 = s[3]
-              for left5 = written5 - rule.slots + 1, slot19 - rule.slots do
-                local slot20 = left5
-                local places15 = rule.slots + 1
-                full5 = full5 - s[4 + slot20 - (slot20 / places15 - slot20 / places15 % 1) * places15]
-              end
-              result17 = full5
+              chosen23 = mulDivWide(a4, b9, c9)
             end
-          end
-          seen2 = result17
-          local slot21 = slot19 - rule.slots
-          local chosen23
-          if slot21 > s[2] then
-            chosen23 = 0
-          else
-            local places16 = rule.slots + 1
-            chosen23 = s[4 + slot21 - (slot21 / places16 - slot21 / places16 % 1) * places16]
-          end
-          seen3 = chosen23
-          local beside = capacity - seen2
-          local oldest = seen3
-          local chosen28
-          if beside >= oldest then
-            chosen28 = true
-          else
-            local chosen27
-            if beside >= 0 then
-              local offset4 = seen1
-              local chosen26
-              if oldest == 0 then
-                chosen26 = 0
+            local slot19 = chosen23
+            seen0 = slot19
+            seen1 = remainder0
+            local result17
+            do
+              local written5 = s[2]
+              if slot19 - written5 >= rule.slots then
+                result17 = 0
               else
-                local b10 = rule.periodUs - offset4
-                local c10 = rule.periodUs
-                local sum4 = oldest * b10
-                local chosen25
-                if sum4 <= 9007199254740991 then
-                  chosen25 = sum4 / c10 + -(sum4 / c10) % 1
-                else
-                  local product10 = oldest * b10
-                  local chosen24
-                  if product10 <= 9007199254740991 then
-                    local quotient10 = product10 / c10 - product10 / c10 % 1
-                    remainder0 = product10 - quotient10 * c10
-                    chosen24 = quotient10
-                  else
-                    chosen24 = mulDivWide(oldest, b10, c10)
-                  end
-                  local whole4 = chosen24
-                  chosen25 = remainder0 == 0 and whole4 or whole4 + 1
+                local full5 = s[3]
+                for left5 = written5 - rule.slots + 1, slot19 - rule.slots do
+                  local slot20 = left5
+                  local places15 = rule.slots + 1
+                  full5 = full5 - s[4 + slot20 - (slot20 / places15 - slot20 / places15 % 1) * places15]
                 end
-                chosen26 = chosen25
+                result17 = full5
               end
-              chosen27 = beside >= chosen26
-            else
-              chosen27 = false
             end
-            chosen28 = chosen27
-          end
-          if chosen28 then
-            result16 = 0
-          else
-            result16 = firstFitUs(rule, s, 1, capacity) - nowUs
+            seen2 = result17
+            local slot21 = slot19 - rule.slots
+            local chosen24
+            if slot21 > s[2] then
+              chosen24 = 0
+            else
+              local places16 = rule.slots + 1
+              chosen24 = s[4 + slot21 - (slot21 / places16 - slot21 / places16 % 1) * places16]
+            end
+            seen3 = chosen24
+            local earlier5 = seen2
+            local count4 = seen3
+            local offset4 = seen1
+            local chosen27
+            if count4 == 0 then
+              chosen27 = 0
+            else
+              local b10 = rule.periodUs - offset4
+              local c10 = rule.periodUs
+              local sum4 = count4 * b10
+              local chosen26
+              if sum4 <= 9007199254740991 then
+                chosen26 = sum4 / c10 + -(sum4 / c10) % 1
+              else
+                local product10 = count4 * b10
+                local chosen25
+                if product10 <= 9007199254740991 then
+                  local quotient10 = product10 / c10 - product10 / c10 % 1
+                  remainder0 = product10 - quotient10 * c10
+                  chosen25 = quotient10
+                else
+                  chosen25 = mulDivWide(count4, b10, c10)
+                end
+                local whole4 = chosen25
+                chosen26 = remainder0 == 0 and whole4 or whole4 + 1
+              end
+              chosen27 = chosen26
+            end
+            result16 = earlier5 + chosen27
           end
         end
+        chosen28 = result16 <= capacity
       end
-      if result16 == 0 then
+      if chosen28 then
         result15 = true
       else
         local room = capacity - 1
@@ -12095,41 +12045,41 @@ do
               chosen30 = s[4 + slot25 - (slot25 / places19 - slot25 / places19 % 1) * places19]
             end
             seen3 = chosen30
-            local beside2 = room - seen2
-            local oldest2 = seen3
+            local beside = room - seen2
+            local oldest = seen3
             local chosen35
-            if beside2 >= oldest2 then
+            if beside >= oldest then
               chosen35 = true
             else
               local chosen34
-              if beside2 >= 0 then
+              if beside >= 0 then
                 local offset5 = seen1
                 local chosen33
-                if oldest2 == 0 then
+                if oldest == 0 then
                   chosen33 = 0
                 else
                   local b12 = rule.periodUs - offset5
                   local c12 = rule.periodUs
-                  local sum5 = oldest2 * b12
+                  local sum5 = oldest * b12
                   local chosen32
                   if sum5 <= 9007199254740991 then
                     chosen32 = sum5 / c12 + -(sum5 / c12) % 1
                   else
-                    local product12 = oldest2 * b12
+                    local product12 = oldest * b12
                     local chosen31
                     if product12 <= 9007199254740991 then
                       local quotient12 = product12 / c12 - product12 / c12 % 1
                       remainder0 = product12 - quotient12 * c12
                       chosen31 = quotient12
                     else
-                      chosen31 = mulDivWide(oldest2, b12, c12)
+                      chosen31 = mulDivWide(oldest, b12, c12)
                     end
                     local whole5 = chosen31
                     chosen32 = remainder0 == 0 and whole5 or whole5 + 1
                   end
                   chosen33 = chosen32
                 end
-                chosen34 = beside2 >= chosen33
+                chosen34 = beside >= chosen33
               else
                 chosen34 = false
               end
@@ -12155,7 +12105,7 @@ do
 end
 return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
-return each, rule.words, rule.freshWords
+return each, rule.words, rule.freshWords, rule.windowUs
 `,
   settle: `local max = math.max
 -- Sets so many words of a state to 0.
@@ -12893,7 +12843,7 @@ do
 end
 return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
-return each, rule.words, rule.freshWords
+return each, rule.words, rule.freshWords, rule.windowUs
 `,
 },
 } as const
@@ -13385,7 +13335,7 @@ local function neededWords(s)
   local entries = s[5] + 1
   return 9 + (entries <= 3 and entries or (entries / 4 + -(entries / 4) % 1) * 4) * 3
 end
-return agree, finish, words, 9, neededWords
+return agree, finish, words, 9, windowUs, neededWords
 `,
   fixedWindow: `local huge = math.huge
 -- From src/algorithms/fixed-window/fixed-window.ts.
@@ -13484,7 +13434,7 @@ local function finish(cell, nowUs, isTaken)
   verdict.resetUs = (nowUs >= s[2] and 0 or s[3]) == 0 and (s[4] > nowUs and s[4] or nowUs) - nowUs or s[2] - nowUs
   verdict.enteredUs = nowUs + lateUs2
 end
-return agree, finish, 4, 4
+return agree, finish, 4, 4, windowUs
 `,
   gcra: `local huge = math.huge
 -- From src/algorithms/arithmetic.ts.
@@ -13794,7 +13744,7 @@ local function finish(cell, nowUs, isTaken)
   verdict.resetUs = result2
   verdict.enteredUs = nowUs + lateUs3
 end
-return agree, finish, 3, 3
+return agree, finish, 3, 3, windowUs
 `,
   leakyBucket: `local huge = math.huge
 -- From src/algorithms/arithmetic.ts.
@@ -14090,7 +14040,7 @@ local function finish(cell, nowUs, isTaken)
   verdict.resetUs = result2
   verdict.enteredUs = nowUs + lateUs2
 end
-return agree, finish, 3, 3
+return agree, finish, 3, 3, windowUs
 `,
   slidingLog: `local max = math.max
 local min = math.min
@@ -14640,7 +14590,7 @@ local function neededWords(s)
   end
   return result
 end
-return agree, finish, rule.words, 9, neededWords
+return agree, finish, rule.words, 9, rule.windowUs, neededWords
 `,
   slidingWindow: `local max = math.max
 local huge = math.huge
@@ -15215,7 +15165,7 @@ local function finish(cell, nowUs, isTaken)
   verdict.resetUs = max(atUs2, newestLeavesUs(rule, s, 1)) - nowUs
   verdict.enteredUs = nowUs + lateUs2
 end
-return agree, finish, rule.words, rule.freshWords
+return agree, finish, rule.words, rule.freshWords, rule.windowUs
 `,
   tokenBucket: `local huge = math.huge
 -- From src/algorithms/arithmetic.ts.
@@ -15479,7 +15429,7 @@ local function finish(cell, nowUs, isTaken)
   verdict.resetUs = result2
   verdict.enteredUs = nowUs + lateUs2
 end
-return agree, finish, 3, 3
+return agree, finish, 3, 3, windowUs
 `,
 } as const
 

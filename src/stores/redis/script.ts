@@ -14,8 +14,11 @@ import * as lua from './script.generated.ts'
 
 type Verb = 'take' | 'charge' | 'settle'
 
-/** How many words a state has, what makes the variables of a rule, and what each verb does. */
-type Blocks = { readonly words: number; readonly rule: string } & Readonly<Record<Verb, string>>
+/**
+ * How many words a state has, which variable has the window, what makes the variables of a rule,
+ * and what each verb does.
+ */
+type Blocks = { readonly words: number; readonly windowUs: string; readonly rule: string } & Readonly<Record<Verb, string>>
 
 const MODULES: Readonly<Record<string, { readonly needs: readonly string[]; readonly text: string }>> = lua.LUA_MODULES
 /**
@@ -116,13 +119,14 @@ function shorts(): string {
   }).join('')
 }
 
-function shortOf(format: number, { words, rule, take, charge, settle }: Blocks): string {
+function shortOf(format: number, { words, windowUs, rule, take, charge, settle }: Blocks): string {
   return filled(lua.short, {
     '--[[FORMAT]]': format,
     '--[[MOST TAG]]': words < 4 ? 0 : 15,
     '--[[WORDS BY TAGS]]': ofEachWord(lua.shortWord, words),
     '--[[TAGS OF WORDS]]': ofEachWord(lua.wordTag, words),
     '--[[RULE]]': rule,
+    '--[[WINDOW]]': windowUs,
     '--[[TAKE]]': take,
     '--[[CHARGE]]': charge,
     '--[[SETTLE]]': settle,

@@ -29,10 +29,9 @@ local function ttlOf(untilUs)
   return knownTtl
 end
 
--- Sets a key and its time to live. `keptUs`: when it would have been idle, if it holds one state.
-local function write(key, value, untilUs, keptUs)
-  local livesUntilUs = untilUs + -untilUs % const.SECOND_US
-  local done = keptUs and keptUs + -keptUs % const.SECOND_US == livesUntilUs and try('SET', key, value, 'XX', 'KEEPTTL')
+-- Sets a key and its time to live, unless it lives as long by now (`livesUs`).
+local function write(key, value, livesUntilUs, livesUs)
+  local done = livesUs == livesUntilUs and try('SET', key, value, 'XX', 'KEEPTTL')
   if not done then
     -- Answered with what it held, which Lua has already, where an OK would be a table. It refuses
     -- to write over a key of another type.
@@ -87,7 +86,7 @@ end
 -- The general path. The long path makes it when it first needs it.
 local made
 local function general()
-  made = made or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, figuresOf, leadTags)
+  made = made or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, stepOf, figuresOf, leadTags)
   return made
 end
 
