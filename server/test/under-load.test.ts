@@ -7,8 +7,8 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { filesFolder } from '../../test/support/files-folder.ts'
 import { freePort, type RedisServer, startServer } from '../../test/support/redis-servers.ts'
-import { filesFolder } from '../../test/support/stores.ts'
 import { postDecide, type ServiceProcess, startedProcess } from './support/process.ts'
 
 const CALLERS = 8
