@@ -118,7 +118,8 @@ describe('sluice serve', () => {
   })
 
   test('a stop under load fails nobody', async () => {
-    const service = await startedProcess()
+    // For longer than this process may stand still: who has not heard of the stop by then is cut off.
+    const service = await startedProcess('--drain', '3')
     const agent = new Agent({ keepAlive: true })
     const statuses = new Set<number>()
     let answers = 0

@@ -82,7 +82,8 @@ test('when all connections have a request under way, supervisors are answered, o
 })
 
 test('headers and bodies that do not come in time end the connection, within a second of what the guide says', async () => {
-  await start({ headersTimeoutMs: 200, requestTimeoutMs: 600 })
+  await start({ headersTimeoutMs: 200, requestTimeoutMs: 3_000 })
+  // So far apart that no pause of the machine lets both be found out at once.
   const order: string[] = []
   const ends = (socket: Socket, name: string) =>
     new Promise<void>((resolve) => {
@@ -97,6 +98,6 @@ test('headers and bodies that do not come in time end the connection, within a s
   await headers
   expect(performance.now() - startMs).toBeGreaterThanOrEqual(200)
   await body
-  expect(performance.now() - startMs).toBeGreaterThanOrEqual(600)
+  expect(performance.now() - startMs).toBeGreaterThanOrEqual(3_000)
   expect(order).toEqual(['headers', 'body'])
 })

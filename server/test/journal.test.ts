@@ -12,10 +12,10 @@ import { type ServiceProcess, startedProcess } from './support/process.ts'
 
 const CONFIG = `
 limiters:
-  api: { limits: { type: gcra, rate: 1/h, burst: 2 }, storeTimeoutMs: 300 }
+  api: { limits: { type: gcra, rate: 1/h, burst: 2 }, storeTimeoutMs: 1500 }
   quiet: { limits: { type: fixedWindow, limit: 1, window: 1h }, shadow: true }
 domains:
-  edge: { descriptors: [{ key: ip, limit: { type: gcra, rate: 1/h, burst: 1 }, storeTimeoutMs: 300 }] }
+  edge: { descriptors: [{ key: ip, limit: { type: gcra, rate: 1/h, burst: 1 }, storeTimeoutMs: 1500 }] }
 `
 
 let folder: string

@@ -33,9 +33,9 @@ async function start(port: number, ...policies: string[]): Promise<void> {
 
 const readyz = () => call(service.url, 'GET', '/readyz')
 const READY = { status: 200, body: { status: 'ready' } }
+const WAIT = { timeout: 30_000, interval: 50 }
 const NOT_READY = { status: 503, body: { code: 'STORE' } }
-const becomes = (expected: object) =>
-  vi.waitFor(async () => expect(await readyz()).toMatchObject(expected), { timeout: 30_000, interval: 50 })
+const becomes = (expected: object) => vi.waitFor(async () => expect(await readyz()).toMatchObject(expected), WAIT)
 
 test('without a Redis that was ever reached it is not ready, though nobody has asked for a decision; with one it is', async () => {
   const port = await freePort(50_000)
@@ -58,10 +58,10 @@ describe('when Redis stands still', () => {
     await vi.waitFor(async () => {
       const { status, body } = await call(service.url, 'POST', '/v1/decide', { limiter: 'l0', key: 'k' })
       expect({ status, code: body.code }).toEqual({ status: 503, code: 'STORE' })
-    })
+    }, WAIT)
     expect((await call(service.url, 'POST', '/v1/decide', { limiter: 'l1', key: 'k' })).body).toMatchObject({ degraded: true })
     // The first probe comes when the outage has been noticed.
-    await vi.waitFor(() => expect(service.storeState.state).toBe('down'), { timeout: 30_000 })
+    await vi.waitFor(() => expect(service.storeState.state).toBe('down'), WAIT)
     expect(await readyz()).toMatchObject(READY)
   })
 

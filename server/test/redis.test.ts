@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest'
-import { freePort, type RedisServer, startCluster, startSentinels, startServer } from '../../test/support/redis-servers.ts'
+import { freePort, QUICK_MS, type RedisServer, startCluster, startSentinels, startServer } from '../../test/support/redis-servers.ts'
 import { redisTls } from '../src/redis-tls.ts'
 import { redisAddress } from '../src/redis-url.ts'
 import { type OpenedStore, openStore, type RedisSecrets } from '../src/store.ts'
@@ -88,7 +88,7 @@ describe('other ways to Redis', () => {
   }
 
   test('sentinels say where the primary is, also after another took its place', async () => {
-    const { servers, sentinels, stop } = await startSentinels()
+    const { servers, sentinels, stop } = await startSentinels(QUICK_MS)
     try {
       const hosts = sentinels.map(({ host, port }) => `${host}:${port}`).join(',')
       expect(await decidesBy(`redis+sentinel://${hosts}/main/3`)).toEqual([true, true, false])

@@ -26,20 +26,19 @@ async function decide(token?: string): Promise<number> {
 }
 
 test('for as long as it drains it is not ready, and serves requests that still come', async () => {
-  service = await startedProcess('--drain', '1.5', '--grace', '0')
+  // For longer than a busy machine takes for the few requests.
+  const drainMs = 6_000
+  service = await startedProcess('--drain', `${drainMs / 1000}`, '--grace', '0')
   const startMs = performance.now()
   service.process.kill('SIGTERM')
-  await vi.waitFor(async () => expect((await fetch(`${service.url}/readyz`)).status).toBe(503))
-  let served = 0
-  while (performance.now() - startMs < 1_000) {
+  await vi.waitFor(async () => expect((await fetch(`${service.url}/readyz`)).status).toBe(503), { timeout: drainMs })
+  for (let k = 0; k < 10; k++) {
     // A connection of its own each time: every answer ends one.
     expect(await decide()).toBe(200)
     expect((await fetch(`${service.url}/healthz`)).status).toBe(200)
-    served += 1
   }
-  expect(served).toBeGreaterThan(0)
   expect(await service.ended).toEqual([0, null])
-  expect(performance.now() - startMs).toBeGreaterThanOrEqual(1_500)
+  expect(performance.now() - startMs).toBeGreaterThanOrEqual(drainMs)
 })
 
 test('tokens that change are taken up while it runs, and at SIGHUP; a file without good ones is not', async () => {

@@ -27,6 +27,9 @@ import * as forNode from '../../src/adapters/node.ts'
 import { concurrency, createLimiter, gcra } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 
+/** Longer than a busy machine needs. */
+const WAIT = { timeout: 30_000 }
+
 const burst = (permits: number) => createLimiter(gcra({ rate: '1/s', burst: permits }), { clock: fakeClock() })
 
 describe('Fastify', () => {
@@ -364,7 +367,7 @@ test('a place is given back where another has answered before the limits had', a
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   await (await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)).text()
   expect(passed).toEqual(['ERR_HTTP_HEADERS_SENT'])
-  await vi.waitFor(() => expect(limiter.inflight()).toBe(0))
+  await vi.waitFor(() => expect(limiter.inflight()).toBe(0), WAIT)
   server.close()
 })
 
@@ -561,9 +564,9 @@ describe('node:http', () => {
     const { outcomes, server, reached, port } = await holding(createHttp2Server)
     const session = connectHttp2(`http://127.0.0.1:${port}`)
     const stream = session.request({ ':path': '/' })
-    await vi.waitFor(() => expect(reached()).toBe(1))
+    await vi.waitFor(() => expect(reached()).toBe(1), WAIT)
     stream.close()
-    await vi.waitFor(() => expect(outcomes).toEqual([{ status: 499, aborted: true }]))
+    await vi.waitFor(() => expect(outcomes).toEqual([{ status: 499, aborted: true }]), WAIT)
     session.destroy()
     server.close()
   })
@@ -582,11 +585,11 @@ describe('node:http', () => {
     const { outcomes, server, reached, port } = await holding(createHttp2Server, { key })
     const session = connectHttp2(`http://127.0.0.1:${port}`)
     const stream = session.request({ ':path': '/' })
-    await vi.waitFor(() => expect(key).toHaveBeenCalled())
+    await vi.waitFor(() => expect(key).toHaveBeenCalled(), WAIT)
     stream.close()
-    await vi.waitFor(() => expect(closed).toBe(true))
+    await vi.waitFor(() => expect(closed).toBe(true), WAIT)
     found('k')
-    await vi.waitFor(() => expect(outcomes).toEqual([{ status: 499, aborted: true }]))
+    await vi.waitFor(() => expect(outcomes).toEqual([{ status: 499, aborted: true }]), WAIT)
     expect(reached()).toBe(0)
     session.destroy()
     server.close()
@@ -607,9 +610,9 @@ describe('node:http', () => {
     const stream = session.request({ ':path': '/' })
     await new Promise((resolve) => stream.once('data', resolve))
     stream.close(8)
-    await vi.waitFor(() => expect(outcomes).toEqual([{ status: 200, aborted: true }]))
+    await vi.waitFor(() => expect(outcomes).toEqual([{ status: 200, aborted: true }]), WAIT)
     session.request({ ':path': '/whole' }).resume()
-    await vi.waitFor(() => expect(outcomes[1]).toEqual({ status: 200, aborted: false }))
+    await vi.waitFor(() => expect(outcomes[1]).toEqual({ status: 200, aborted: false }), WAIT)
     session.destroy()
     server.close()
   })
@@ -618,9 +621,9 @@ describe('node:http', () => {
     const { outcomes, server, reached, port } = await holding(createServer)
     const socket = connectTcp(port, '127.0.0.1')
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3))
-    await vi.waitFor(() => expect(reached()).toBe(3))
+    await vi.waitFor(() => expect(reached()).toBe(3), WAIT)
     socket.destroy()
-    await vi.waitFor(() => expect(outcomes).toHaveLength(3))
+    await vi.waitFor(() => expect(outcomes).toHaveLength(3), WAIT)
     expect(outcomes).toEqual(Array(3).fill({ status: 499, aborted: true }))
     server.close()
   })
@@ -630,9 +633,9 @@ describe('node:http', () => {
     const { server, reached, port } = await holding(createServer, { limiter, maxWaitMs: 7_200_000 })
     const socket = connectTcp(port, '127.0.0.1')
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2))
-    await vi.waitFor(() => expect([reached(), limiter.waiting()]).toEqual([1, 1]))
+    await vi.waitFor(() => expect([reached(), limiter.waiting()]).toEqual([1, 1]), WAIT)
     socket.destroy()
-    await vi.waitFor(() => expect(limiter.waiting()).toBe(0))
+    await vi.waitFor(() => expect(limiter.waiting()).toBe(0), WAIT)
     server.close()
   })
 })

@@ -22,6 +22,9 @@ import * as forNode from '../../src/adapters/node.ts'
 import { createLimiter, gcra } from '../../src/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 
+/** Longer than a busy machine needs. */
+const WAIT = { timeout: 30_000 }
+
 const express4 = createRequire(import.meta.url)('express4') as typeof express
 
 const burst = (permits: number) => createLimiter(gcra({ rate: '1/h', burst: permits }), { clock: fakeClock() })
@@ -234,9 +237,9 @@ test('a client that hangs up before it is counted is counted by its own address 
   const port = await listening(server)
   const sockets = Array.from({ length: 10 }, () => connect(port, '127.0.0.1').on('error', () => undefined))
   for (const socket of sockets) socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
-  await vi.waitFor(() => expect(held).toHaveLength(10))
+  await vi.waitFor(() => expect(held).toHaveLength(10), WAIT)
   for (const socket of sockets) socket.destroy()
-  await vi.waitFor(() => expect(closed).toBe(10))
+  await vi.waitFor(() => expect(closed).toBe(10), WAIT)
   for (const next of held) next()
   expect(counts).toEqual({ reached: 3, refused: 7 })
   expect([limiter.peek('ip:127.0.0.1').remaining, limiter.peek('ip:unknown').remaining]).toEqual([0, 3])
@@ -256,12 +259,12 @@ test('a client that leaves over HTTP/2 before it is counted by its address is no
   server.on('stream', (stream) => stream.on('close', () => closed++))
   const session = connectHttp2(`http://127.0.0.1:${await listening(server as never)}`)
   const streams = ['/', '/', '/', '/', '/all'].map((path) => session.request({ ':path': path }).on('error', () => undefined))
-  await vi.waitFor(() => expect(held).toHaveLength(5))
+  await vi.waitFor(() => expect(held).toHaveLength(5), WAIT)
   for (const stream of streams) stream.close(8)
-  await vi.waitFor(() => expect(closed).toBe(5))
+  await vi.waitFor(() => expect(closed).toBe(5), WAIT)
   for (const next of held) next()
   // A key that does not need the address counts as ever.
-  await vi.waitFor(() => expect(reached).toEqual(['/all']))
+  await vi.waitFor(() => expect(reached).toEqual(['/all']), WAIT)
   expect([limiter.peek('ip:unknown').remaining, limiter.peek('all').remaining]).toEqual([3, 2])
   session.destroy()
 })

@@ -21,18 +21,21 @@ interface Judge {
   take(nowUs: number, cost: number, aheadUs: number): string
 }
 
-/** Limits that come back while the processes run, and one that does not. */
+/**
+ * Limits that come back while the processes run, and one that does not. Ten seconds would have to
+ * pass before all calls were admitted.
+ */
 const LIMITS: readonly (readonly [name: string, data: Data, oracle: () => Judge])[] = [
-  ['gcra', { type: 'gcra', rate: '200/s', burst: 50 }, () => new Oracle('gcra', { capacity: 50, permits: 200, periodUs: 1_000_000 })],
+  ['gcra', { type: 'gcra', rate: '50/s', burst: 50 }, () => new Oracle('gcra', { capacity: 50, permits: 50, periodUs: 1_000_000 })],
   [
     'tokenBucket',
-    { type: 'tokenBucket', refill: '200/s', capacity: 50 },
-    () => new Oracle('tokenBucket', { capacity: 50, permits: 200, periodUs: 1_000_000 }),
+    { type: 'tokenBucket', refill: '50/s', capacity: 50 },
+    () => new Oracle('tokenBucket', { capacity: 50, permits: 50, periodUs: 1_000_000 }),
   ],
   [
     'fixedWindow',
-    { type: 'fixedWindow', limit: 50, window: 100 },
-    () => new WindowOracle('fixedWindow', { limit: 50, lengthUs: 100_000, anchor: 0, slots: 1 }),
+    { type: 'fixedWindow', limit: 50, window: 1_000 },
+    () => new WindowOracle('fixedWindow', { limit: 50, lengthUs: 1_000_000, anchor: 0, slots: 1 }),
   ],
   [
     'slidingLog',

@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { clientCases } from '../support/redis-clients.ts'
-import { primaryOf, type RedisServer, type SentinelTopology, startSentinels, until } from '../support/redis-servers.ts'
+import { primaryOf, QUICK_MS, type RedisServer, type SentinelTopology, startSentinels, until } from '../support/redis-servers.ts'
 import { Cell, type Fault, lineOf, POLICIES, play } from './story.ts'
 import { keysWithoutExpiry, unhandled } from './watch.ts'
 
@@ -32,7 +32,7 @@ const STOPPED: Fault<SentinelTopology> = {
 
 let topology: SentinelTopology
 beforeAll(async () => {
-  topology = await startSentinels()
+  topology = await startSentinels(QUICK_MS)
 }, 120_000)
 afterAll(() => topology.stop())
 

@@ -1,9 +1,9 @@
 /** The faults: what strikes, what it can make Redis forget, and what ends it. */
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient } from 'redis'
 import { ofCalls, startProxy } from '../support/fault-proxy.ts'
+import { filesFolder } from '../support/files-folder.ts'
 import { type RedisServer, startServer, until } from '../support/redis-servers.ts'
 import { type Fault, type Place, type Site, STORE_TIMEOUT_MS } from './story.ts'
 
@@ -21,7 +21,8 @@ async function startIn(folder: string, options: readonly string[] = [], port?: n
   return { folder, server: await startServer([...optionsOf(folder), ...options], port) }
 }
 
-const newFolder = () => mkdtempSync(join(tmpdir(), 'sluice-site-'))
+/** In memory, if there is such a folder: a disk that others keep busy is not among these faults. */
+const newFolder = () => mkdtempSync(join(filesFolder, 'sluice-site-'))
 
 async function remove({ server, folder }: Place): Promise<void> {
   await server.kill()

@@ -8,7 +8,7 @@ import { createLimiter, gcra } from '../../src/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { redisKey, slotOf } from '../../src/stores/redis/keys.ts'
 import { clientCases } from '../support/redis-clients.ts'
-import { type RedisServer, type Shards, startShards, until } from '../support/redis-servers.ts'
+import { QUICK_MS, type RedisServer, type Shards, startShards, until } from '../support/redis-servers.ts'
 import { keysWithoutExpiry, settling, unhandled } from './watch.ts'
 
 const STORE_TIMEOUT_MS = 1_000
@@ -18,7 +18,7 @@ const KEYS_OF_EACH = 20
 
 let shards: Shards
 beforeAll(async () => {
-  shards = await startShards()
+  shards = await startShards(QUICK_MS)
 }, 120_000)
 afterAll(() => shards.stop())
 

@@ -66,5 +66,5 @@ describe.skipIf(whyNoSlowDisk !== undefined)('Redis', () => {
         return Number(seconds) * 1_000_000 + Number(micros)
       },
     })
-  }, 60_000)
+  })
 })

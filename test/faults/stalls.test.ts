@@ -10,9 +10,9 @@ import { type RedisClient, redisStore } from '../../src/stores/redis/index.ts'
 import { type FaultProxy, ofCalls, startProxy } from '../support/fault-proxy.ts'
 import { type RedisServer, startServer } from '../support/redis-servers.ts'
 
-const ROUNDS = 20
-const STORE_TIMEOUT_MS = 150
-const WORK_MS = 350
+const ROUNDS = 10
+const STORE_TIMEOUT_MS = 500
+const WORK_MS = 700
 const ROUND_TRIP_MS = 8
 
 let server: RedisServer

@@ -7,6 +7,9 @@ import { createLimiter, gcra } from '../../src/index.ts'
 import { asyncStore } from '../../src/stores/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 
+/** Longer than a busy machine needs. */
+const WAIT = { timeout: 30_000 }
+
 const limit = gcra({ rate: '1/s', burst: 3 })
 const http = { address: '203.0.113.9', header: (): string | undefined => undefined }
 const noConnection = () => undefined
@@ -129,13 +132,13 @@ describe('misconfiguration is explained once, under its code', () => {
 
   test('a refund that fails', async () => {
     leave({ limiter: limiterWhoseStoreFails('refunds'), refundWhen: () => true })
-    await vi.waitFor(() => expect(codes()).toEqual(['SLUICE_REFUND_FAILED']))
+    await vi.waitFor(() => expect(codes()).toEqual(['SLUICE_REFUND_FAILED']), WAIT)
     expect(warned[0]?.detail).toContain('the store is down')
   })
 
   test('the cost of a request cannot be charged', async () => {
     leave({ limiter: limiterWhoseStoreFails('settles'), settle: () => 0 })
-    await vi.waitFor(() => expect(codes()).toEqual(['SLUICE_SETTLE_FAILED']))
+    await vi.waitFor(() => expect(codes()).toEqual(['SLUICE_SETTLE_FAILED']), WAIT)
     expect(warned[0]?.detail).toContain('the store is down')
   })
 })

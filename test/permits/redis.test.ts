@@ -13,10 +13,18 @@ import { type FaultProxy, startProxy } from '../support/fault-proxy.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { type RedisServer, startServer, until } from '../support/redis-servers.ts'
 
-const LEASE_MS = 600
+/** Of those that run out in a test. */
+const SHORT_MS = 600
+/**
+ * Of those that are renewed for longer than they last, after each third: a machine that stands
+ * still for two seconds is not in the way.
+ */
+const RENEWED_MS = 4_000
+/** Of those that nobody waits for. */
+const LONG_MS = 30_000
 /** A busy machine is not an outage. */
 const PATIENT = { storeTimeoutMs: Number.POSITIVE_INFINITY }
-const places = (max: number, lease: number = LEASE_MS) => concurrency({ max, lease })
+const places = (max: number, lease: number = LONG_MS) => concurrency({ max, lease })
 
 let server: RedisServer
 let client: TestRedis
@@ -45,7 +53,7 @@ function two(max: number, lease?: number) {
 }
 
 function one() {
-  return createLimiter(places(1), { name: `limiter-${names++}`, store: redisStore(client) })
+  return createLimiter(places(1), { name: `limiter-${names++}`, store: redisStore(client), ...PATIENT })
 }
 
 async function serverMs(): Promise<number> {
@@ -85,7 +93,7 @@ describe('leases', () => {
 
   test('with a rate are one decision', async () => {
     const limits = { rate: gcra({ rate: '1/h', burst: 2 }), inflight: places(1) }
-    const limiter = createLimiter(limits, { name: `limiter-${names++}`, store: redisStore(client) })
+    const limiter = createLimiter(limits, { name: `limiter-${names++}`, store: redisStore(client), ...PATIENT })
     const first = await limiter.consume('key')
     expect(await limiter.consume('key')).toMatchObject({ allowed: false, policy: 'inflight', parts: { rate: { remaining: 1 } } })
     await first.release()
@@ -95,9 +103,9 @@ describe('leases', () => {
   })
 
   test('are renewed while they are held, many of a key at once', async () => {
-    const [ours, theirs] = two(50)
+    const [ours, theirs] = two(50, RENEWED_MS)
     const held = await Promise.all(Array.from({ length: 50 }, () => ours.consume('key')))
-    await passed(await serverMs(), 3 * LEASE_MS)
+    await passed(await serverMs(), 1.5 * RENEWED_MS)
     expect(held.every((permit) => permit.held)).toBe(true)
     expect((await theirs.consume('key')).allowed).toBe(false)
     await Promise.all(held.map((permit) => permit.release()))
@@ -107,20 +115,21 @@ describe('leases', () => {
   test('of a process that died are free when they have run out, by the clock of the server', async () => {
     const victim = await connectRedis(server.port)
     const name = `limiter-${names++}`
-    const dying = createLimiter(places(1), { name, store: redisStore(victim) })
-    const heir = createLimiter(places(1), { name, store: redisStore(client) })
+    const dying = createLimiter(places(1, SHORT_MS), { name, store: redisStore(victim), ...PATIENT })
+    const heir = createLimiter(places(1), { name, store: redisStore(client), ...PATIENT })
     const { token } = await dying.consume('key')
     victim.close()
     const permit = await heir.acquire('key')
-    expect(permit.token).toBeGreaterThanOrEqual(token + LEASE_MS * 1000)
+    expect(permit.token).toBeGreaterThanOrEqual(token + SHORT_MS * 1000)
     await permit.release()
   })
 
   test('that cannot be renewed are lost: the holder is told, and its late release takes nothing from the next', async () => {
     const cut = await connectRedis(server.port)
     const name = `limiter-${names++}`
-    const holder = createLimiter(places(1), { name, store: redisStore(cut), storeTimeoutMs: 50 })
-    const heir = createLimiter(places(1), { name, store: redisStore(client) })
+    // Cut off, it is told so at once: no time is needed for that.
+    const holder = createLimiter(places(1, SHORT_MS), { name, store: redisStore(cut), ...PATIENT })
+    const heir = createLimiter(places(1), { name, store: redisStore(client), ...PATIENT })
     const permit = await holder.consume('key')
     const { signal } = permit
     cut.close()
@@ -135,10 +144,10 @@ describe('leases', () => {
   })
 
   test('that the server has lost are counted again by their renewals; until then one more max may run', async () => {
-    const [ours, theirs] = two(3)
+    const [ours, theirs] = two(3, RENEWED_MS)
     const held = [await ours.consume('key', 2), await ours.consume('key')]
-    await client.send(['FLUSHALL'])
-    const newcomers = [await theirs.consume('key', 3), await theirs.consume('key')]
+    // On one connection, without a turn in between: no renewal comes before the newcomers.
+    const [, ...newcomers] = await Promise.all([other.send(['FLUSHALL']), theirs.consume('key', 3), theirs.consume('key')])
     expect(newcomers.map(({ allowed }) => allowed)).toEqual([true, false])
     const key = `sluice:${ours.name}:{key}`
     const tokens = async () => Object.keys((await inspectKey(client, key))[0]?.state ?? {})
@@ -211,8 +220,8 @@ describe('through a network that fails', () => {
     await shaky.connect()
     const name = `limiter-${names++}`
     const lease = 20_000
-    const holder = createLimiter(places(1, lease), { name, store: redisStore(shaky), storeTimeoutMs: 100 })
-    const heir = createLimiter(places(1, lease), { name, store: redisStore(client) })
+    const holder = createLimiter(places(1, lease), { name, store: redisStore(shaky), ...PATIENT })
+    const heir = createLimiter(places(1, lease), { name, store: redisStore(client), ...PATIENT })
     const permit = await holder.consume('key')
     proxy.refuse()
     await permit.release()
@@ -259,7 +268,7 @@ describe('waiters', () => {
     const name = `limiter-${names++}`
     const tokens: number[] = []
     const jobs = connections.flatMap((connection) => {
-      const limiter = createLimiter(places(1, lease), { name, store: redisStore(connection) })
+      const limiter = createLimiter(places(1, lease), { name, store: redisStore(connection), ...PATIENT })
       return Array.from({ length: 4 }, () => limiter.run('key', async ({ token }) => void tokens.push(token)))
     })
     await Promise.all(jobs)
@@ -293,10 +302,10 @@ describe('waiters', () => {
       if (/^EVAL/.test(args[0] as string)) scripts++
       return client.send(args)
     }
-    const limiter = createLimiter(places(1, 30_000), { name: `limiter-${names++}`, store: redisStore({ send }) })
+    const limiter = createLimiter(places(1, 30_000), { name: `limiter-${names++}`, store: redisStore({ send }), ...PATIENT })
     const held = await limiter.consume('key')
-    const waits = Array.from({ length: 100 }, () => limiter.acquire('key'))
     const startMs = await serverMs()
+    const waits = Array.from({ length: 100 }, () => limiter.acquire('key'))
     await passed(startMs, 400)
     const tookMs = (await serverMs()) - startMs
     // Each asked once when it came; from then on the first asks every 25 ms.

@@ -7,6 +7,9 @@ import { concurrency, createLimiter, memoryStore, systemClock } from '../../src/
 import { asyncStore } from '../../src/stores/index.ts'
 import type { Step } from '../../src/stores/step.ts'
 
+/** Longer than a busy machine needs. */
+const WAIT = { timeout: 30_000 }
+
 afterEach(() => void vi.restoreAllMocks())
 
 /** Of a store whose answers wait until they are let through. */
@@ -27,7 +30,7 @@ function heldUp() {
   const across = async <T>(ask: () => Promise<T>, suspendedMs: number): Promise<T> => {
     isHeldUp = true
     const asked = ask()
-    await vi.waitFor(() => expect(letThrough).toBeDefined())
+    await vi.waitFor(() => expect(letThrough).toBeDefined(), WAIT)
     const now = Date.now
     vi.spyOn(Date, 'now').mockImplementation(() => now() + suspendedMs)
     isHeldUp = false

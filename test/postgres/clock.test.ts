@@ -41,8 +41,10 @@ describe.skipIf(isMissing)('the clock of the server', () => {
   })
   beforeEach(() => server.setClock(0))
 
-  const limiterOf = (type: string) =>
-    createLimiter(LIMITS[type] as Limit, { name: type, maxAheadMs: 0, store: owned.store({ migrate: false, denialCache: false }) })
+  const limiterOf = (type: string) => {
+    const store = owned.store({ migrate: false, denialCache: false })
+    return createLimiter(LIMITS[type] as Limit, { name: type, maxAheadMs: 0, store, storeTimeoutMs: 60_000 })
+  }
 
   test.each(Object.keys(LIMITS))('%s: set back it frees nothing, and holds nobody for longer than a window', async (type) => {
     const limiter = limiterOf(type)

@@ -78,14 +78,13 @@ test('backends that are terminated in the middle of batches charge nothing twice
   const atWork = `state = 'active' AND query LIKE '%${owned.table}%' AND pid <> pg_backend_pid()`
   const terminate = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${atWork}`
   let ended = 0
-  for (let round = 0; ended < 10 && round < 5_000; round++) ended += (await admin.query(terminate)).rowCount ?? 0
+  while (ended < 10) ended += (await admin.query(terminate)).rowCount ?? 0
   await vi.waitFor(() => expect(limiters.map((limiter) => limiter.health().state)).toEqual(['up', 'up']), WAIT)
   isOver = true
   const counts = await Promise.all(hammers)
   const answered = 1 + counts.reduce((sum, each) => sum + each.answered, 0)
   const failed = counts.reduce((sum, each) => sum + each.failed, 0)
   const used = await usedInAll(owned)
-  expect(ended).toBeGreaterThanOrEqual(10)
   expect(failed).toBeGreaterThan(0)
   expect(used).toBeGreaterThanOrEqual(answered)
   expect(used).toBeLessThanOrEqual(answered + failed)
@@ -104,8 +103,8 @@ test('a backend that is killed with -9 takes the server down for a moment: nothi
   const admin = ownedTable().pool
   const atWork = `SELECT pid FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%${owned.table}%' AND pid <> pg_backend_pid()`
   let pid: number | undefined
-  for (let round = 0; pid === undefined && round < 5_000; round++) pid = (await admin.query(atWork)).rows[0]?.pid
-  process.kill(pid as number, 'SIGKILL')
+  while (pid === undefined) pid = (await admin.query(atWork)).rows[0]?.pid
+  process.kill(pid, 'SIGKILL')
   // All connections are lost, and the server recovers from its log.
   await vi.waitFor(async () => expect(await usedOf(volatile, 'u')).toBe(0), WAIT)
   await vi.waitFor(() => expect(limiter.health().state).toBe('up'), WAIT)
@@ -120,7 +119,7 @@ test('a backend that is killed with -9 takes the server down for a moment: nothi
 test.each(['SIGINT', 'SIGQUIT'] as const)(
   'a server that ended by %s and started again, behind pgbouncer, has forgotten nothing',
   async (signal) => {
-    const pgbouncer = await startPgbouncer(server, { server_login_retry: 1, query_wait_timeout: 1 })
+    const pgbouncer = await startPgbouncer(server, { server_login_retry: 1, query_wait_timeout: 3 })
     open.push(() => pgbouncer.remove())
     const limiter = limiterOn(ownedTable(pgbouncer.url).store())
     await limiter.consume('u', 700)
@@ -198,7 +197,7 @@ describe('between client and server', () => {
       return run()
     })
     const late = standing.consume('u')
-    await vi.waitFor(() => expect(isAtSwap).toBe(true))
+    await vi.waitFor(() => expect(isAtSwap).toBe(true), WAIT)
     const other = limiterOn(owned.store())
     for (let k = 0; k < 5; k++) await other.consume('u')
     go()

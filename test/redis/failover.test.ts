@@ -10,7 +10,7 @@ import { type AsyncStore, createLimiter, gcra, type Limiter, type Limits, Sluice
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { redisKey, slotOf } from '../../src/stores/redis/keys.ts'
 import { clientCases, type Opened } from '../support/redis-clients.ts'
-import { primaryOf, type RedisServer, startCluster, startSentinels, type Topology, until } from '../support/redis-servers.ts'
+import { primaryOf, QUICK_MS, type RedisServer, startCluster, startSentinels, type Topology, until } from '../support/redis-servers.ts'
 
 const CAPACITY = 50
 const limits = { burst: gcra({ rate: '1/h', burst: CAPACITY }), spare: tokenBucket({ refill: '1/h', capacity: 10 * CAPACITY }) }
@@ -68,7 +68,7 @@ async function failOver(opened: Opened, key: string, prefix: string, killPrimary
 describe.each(clientCases.filter(({ topology }) => topology === 'sentinel'))('$name with Sentinel', (cell) => {
   let topology: Awaited<ReturnType<typeof startSentinels>>
   beforeAll(async () => {
-    topology = await startSentinels()
+    topology = await startSentinels(QUICK_MS)
   }, 120_000)
   afterAll(() => topology.stop())
 
@@ -94,7 +94,7 @@ describe.each(clientCases.filter(({ topology }) => topology === 'sentinel'))('$n
 describe.each(clientCases.filter(({ topology }) => topology === 'cluster'))('$name in a cluster', (cell) => {
   let topology: Topology
   beforeAll(async () => {
-    topology = await startCluster()
+    topology = await startCluster(QUICK_MS)
   }, 120_000)
   afterAll(() => topology.stop())
 

@@ -10,7 +10,12 @@ const { port, prefix, limits, key, connections, calls, costs } = JSON.parse(proc
 async function hammer(seed) {
   const client = createClient({ socket: { host: '127.0.0.1', port } })
   await client.connect()
-  const limiter = createLimiter(limitsFrom(limits), { name: 'race', store: redisStore(client, { prefix }), maxAheadMs: 0 })
+  const limiter = createLimiter(limitsFrom(limits), {
+    name: 'race',
+    store: redisStore(client, { prefix }),
+    maxAheadMs: 0,
+    storeTimeoutMs: 60_000,
+  })
   await limiter.peek(key)
   process.send('ready')
   await go

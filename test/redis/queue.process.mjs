@@ -7,7 +7,8 @@ import { redisStore } from '../../dist/stores/redis/index.js'
 const { port, prefix, callers, leavers } = JSON.parse(process.argv[2])
 const client = createClient({ socket: { host: '127.0.0.1', port } })
 await client.connect()
-const limiter = createLimiter(gcra({ rate: '200/s', burst: 1 }), { name: 'queue', store: redisStore(client, { prefix }) })
+const store = redisStore(client, { prefix })
+const limiter = createLimiter(gcra({ rate: '200/s', burst: 1 }), { name: 'queue', store, storeTimeoutMs: 60_000 })
 
 const go = new Promise((resolve) => process.once('message', resolve))
 process.send('ready')

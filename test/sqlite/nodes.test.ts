@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { root } from '../package/project.ts'
 import { output } from '../package/run.ts'
 import { binaryOf, installed, installRuntimes, RUNTIMES, type Runtime, whyMissing } from '../package/runtimes.ts'
-import { filesFolder } from '../support/stores.ts'
+import { filesFolder } from '../support/files-folder.ts'
 
 const NODES = RUNTIMES.filter(({ name }) => /^Node \d+$/.test(name)) as [Runtime, Runtime]
 const missing = whyMissing(NODES[0])

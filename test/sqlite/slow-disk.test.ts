@@ -92,10 +92,17 @@ describe.skipIf(whyNoSlowDisk !== undefined)('a disk that takes 300 ms for a syn
     const [holder] = (await started(1, { limit, synchronous: 'FULL', busyTimeoutMs: 30_000 })) as [ChildProcess]
     const other = (await started(1, { limit, busyTimeoutMs: 20 })).at(-1) as ChildProcess
     const disk = await slowDisk(pidsOf([holder]), SLOW_MS)
-    const holding = calls(holder, 4)
-    const others: Called[] = []
-    while (!others.some(({ code }) => code !== undefined)) others.push(...(await calls(other, 1)))
-    const called = [...(await holding), ...others]
+    const [others, held]: [Called[], Called[]] = [[], []]
+    const isRefused = () => others.some(({ code }) => code !== undefined)
+    /** It holds the file again and again, until the other has met it there. */
+    const holding = async () => {
+      while (!isRefused()) held.push(...(await calls(holder, 1)))
+    }
+    const asking = async () => {
+      while (!isRefused()) others.push(...(await calls(other, 1)))
+    }
+    await Promise.all([holding(), asking()])
+    const called = [...held, ...others]
     expect(others.map(({ code }) => code).filter((code) => code !== undefined)).toEqual(['STORE'])
     await disk.mend()
     expect(used(limit)).toBe(allowedOf(called))

@@ -102,14 +102,21 @@ export interface SentinelTopology extends Topology {
 }
 
 /**
+ * After how long a server that does not answer is taken for dead, and another for its place. Where
+ * nobody is to die: for longer than one stands still on a busy machine. Where one is: for not long.
+ */
+const PATIENT_MS = 15_000
+export const QUICK_MS = 1_500
+
+/**
  * A primary, a replica and three sentinels that have found each other. The name of the primary is
  * `main`.
  */
-export async function startSentinels(): Promise<SentinelTopology> {
+export async function startSentinels(downAfterMs = PATIENT_MS): Promise<SentinelTopology> {
   const primary = await startServer()
   const replica = await startServer(['--replicaof', HOST, `${primary.port}`])
   await until(() => isReplicating(replica))
-  const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(primary, 500)))
+  const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(primary, downAfterMs)))
   for (const sentinel of sentinels) {
     await until(async () => {
       const info = `${await sentinel.command('INFO', 'sentinel')}`
@@ -120,11 +127,18 @@ export async function startSentinels(): Promise<SentinelTopology> {
   return { servers, sentinels, stop: () => stopAll([...sentinels, ...servers]) }
 }
 
-const CLUSTER_OPTIONS = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--cluster-config-file', 'nodes.conf']
+const clusterOptions = (nodeTimeoutMs: number) => [
+  '--cluster-enabled',
+  'yes',
+  '--cluster-node-timeout',
+  `${nodeTimeoutMs}`,
+  '--cluster-config-file',
+  'nodes.conf',
+]
 
 /** Three primaries, each with a replica; the primaries come first. */
-export async function startCluster(): Promise<Topology> {
-  const servers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => startServer(CLUSTER_OPTIONS)))
+export async function startCluster(nodeTimeoutMs = PATIENT_MS): Promise<Topology> {
+  const servers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => startServer(clusterOptions(nodeTimeoutMs))))
   await createCluster(servers, 1)
   // A replica that has not heard of its primary's data yet cannot take over.
   for (const replica of servers.slice(3)) await until(() => isReplicating(replica))
@@ -149,9 +163,9 @@ export interface Shards extends Topology {
 }
 
 /** Three primaries without replicas. When one is dead, the others go on serving their slots. */
-export async function startShards(): Promise<Shards> {
+export async function startShards(nodeTimeoutMs = PATIENT_MS): Promise<Shards> {
   const folders = [1, 2, 3].map(() => mkdtempSync(join(tmpdir(), 'sluice-shard-')))
-  const optionsOf = (folder: string) => [...CLUSTER_OPTIONS, '--cluster-require-full-coverage', 'no', '--dir', folder]
+  const optionsOf = (folder: string) => [...clusterOptions(nodeTimeoutMs), '--cluster-require-full-coverage', 'no', '--dir', folder]
   const servers = await Promise.all(folders.map((folder) => startServer(optionsOf(folder))))
   await createCluster(servers, 0)
   return {

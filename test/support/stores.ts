@@ -3,13 +3,13 @@
  * here.
  */
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { memoryStore, type Store } from '../../src/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite/index.ts'
+import { filesFolder } from './files-folder.ts'
 import { sharedTable } from './postgres-client.ts'
 import { connectRedis } from './redis-client.ts'
 
@@ -37,9 +37,6 @@ export const storeCases: readonly StoreCase[] = [
     open: async () => ({ store: sharedTable().store(), close: nothing }),
   },
 ]
-
-/** Files in memory where there are such: a disk is waited for whenever a file is made. */
-export const filesFolder: string = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 
 /** A file of its own. */
 export function openSqlite() {
