@@ -1280,11 +1280,10 @@ function library()
 end
 
 -- For each key of a decision: its name, what it holds, where in that the records are that the
--- decision has no part in and until when it lives for those; until when it lives, if that is known;
--- and what it shall hold and until when.
+-- decision has no part in and until when it lives for those, and what it shall hold and until when.
 local places = { nil }
 local function newPlace()
-  return { key = '', raw = false, size = 0, others = 0, livesUs = 0, livesUntilUs = 0, value = false, pieces = false }
+  return { key = '', raw = false, size = 0, others = 0, livesUntilUs = 0, value = false, pieces = false }
 end
 
 -- The numbers that a state of a cell is written by: the cell's, or others.
@@ -1387,7 +1386,7 @@ end
 -- numbers of their cells.
 local function find(run, place, k)
   local key, held, isOwn, raw, last = keys[k], places[place], true, nil, nil
-  held.key, held.others, held.livesUs, held.livesUntilUs, held.pieces, reading = key, 0, 0, 0, false, k
+  held.key, held.others, held.livesUntilUs, held.pieces, reading = key, 0, 0, false, k
   if isLarge then
     raw = pages().open(held, key)
     last = raw and held.size or -1
@@ -1441,8 +1440,6 @@ local function find(run, place, k)
         cell.from = at
         cell.to = next - 1
         cell.idleAtUs = idleAtUs
-        local livesUs = idleAtUs + -idleAtUs % own.stepUs
-        held.livesUs = livesUs > held.livesUs and livesUs or held.livesUs
         if own.neededWords then
           pages().grown(cell, shape[const.WORDS])
         end
@@ -1494,7 +1491,6 @@ local function prepare(cells, place, texts)
   if not isChanged then
     -- A key that lost its time to live would stay for ever.
     held.value = raw and try('PTTL', held.key) == -1 and kept(held)
-    held.livesUs = false
   elseif held.pieces then
     held.value = true
   else
@@ -1541,11 +1537,10 @@ local function decideEach(run, first, last)
     end
     for place = 1, writes > 0 and perDecision or 0 do
       local held = places[place]
-      local livesUs = held.others == 0 and held.livesUs
       if held.value and held.pieces then
-        pages().writeInPlace(held.key, held.pieces, held.pieces.size, held.livesUntilUs, livesUs)
+        pages().writeInPlace(held.key, held.pieces, held.pieces.size, held.livesUntilUs)
       elseif held.value then
-        write(held.key, held.value, held.livesUntilUs, livesUs)
+        write(held.key, held.value, held.livesUntilUs)
       end
     end
     for k = 0, cells.length - 1 do
