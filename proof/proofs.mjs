@@ -1360,6 +1360,16 @@ export const PROOFS = [
   },
   {
     file: 'src/stores/redis/run.lua',
+    scope: 'stepOf',
+    line: 'return stepUs < const.LEAST_STEP_US and const.LEAST_STEP_US or stepUs > const.MOST_STEP_US and const.MOST_STEP_US or stepUs',
+    becomes: [
+      'return stepUs <= const.LEAST_STEP_US and const.LEAST_STEP_US or stepUs > const.MOST_STEP_US and const.MOST_STEP_US or stepUs',
+      'return stepUs < const.LEAST_STEP_US and const.LEAST_STEP_US or stepUs >= const.MOST_STEP_US and const.MOST_STEP_US or stepUs',
+    ],
+    proof: 'Where both are the same, either is the bound.',
+  },
+  {
+    file: 'src/stores/redis/run.lua',
     scope: '',
     line: 'const.MOST_AS_TEXT = 2147483648',
     becomes: ['const.MOST_AS_TEXT = 2147483649'],
@@ -1592,6 +1602,13 @@ export const PROOFS = [
     ],
     proof:
       'To go on with the same limit only saves making its rule anew: otherwise the loop around it does so. A run by several limits has a number there, which is no label, and behind the last run there is nothing.',
+  },
+  {
+    file: 'src/stores/redis/general-path.lua',
+    scope: 'kept',
+    line: 'if held.livesUntilUs > 0 then',
+    becomes: ['if held.livesUntilUs > 1 then'],
+    proof: 'It is 0, or a multiple of a step, which is a millisecond at least.',
   },
   {
     file: 'src/stores/redis/general-path.lua',

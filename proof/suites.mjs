@@ -137,7 +137,7 @@ const OF_LUA = {
   labels: [ANY_BYTES, ...OF_STATES],
   'large-states': [ANY_BYTES, ...OF_LARGE_STATES, ...OF_PERMITS_IN_REDIS],
   pages: [...OF_LARGE_STATES, OF_LIVES, ...OF_PERMITS_IN_REDIS],
-  run: [...OF_STATES, ...OF_PERMITS_IN_REDIS],
+  run: [OF_LIVES, ...OF_STATES, ...OF_PERMITS_IN_REDIS],
   'fast-path': [testNamed('redis/runs'), OF_LIVES, ...OF_STATES],
   'fast-word': [testNamed('redis/runs'), ...OF_STATES],
   'slow-path': [OF_LIVES, ...OF_STATES, ...OF_PERMITS_IN_REDIS],

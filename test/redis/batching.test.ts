@@ -263,6 +263,17 @@ test('one turn: a key lives until it is idle, rounded up, and a day at least by 
   while (!(await isExact('1763200000000000', '0', 't', '1', label, '1')));
 })
 
+test('one turn: a key lives a millisecond at least, also one that is idle when it is written', async () => {
+  const rule = gcra({ rate: '1/s', burst: 1 })[RULE]
+  const label = labelOf(rule, 'default')
+  const key = `idle:${randomUUID()}`
+  // At a time that is rounded up to itself.
+  const nowUs = 1_763_200_000_000_000
+  const text = script().text.replace("redis.call('TIME')", `{ ${nowUs / 1e6}, 0 }`)
+  await redis.send(['EVAL', text, '1', key, label, '1'])
+  expect(await redis.send(['EVAL', text, '1', key, '', '0', 's', '1', label, `[-1,${nowUs + 1e6}]`])).toEqual([nowUs, 1, 0, 1])
+})
+
 test.each([
   gcra({ rate: '1/s', burst: 1 }),
   fixedWindow({ limit: 1, window: '1s', anchor: 'first' }),

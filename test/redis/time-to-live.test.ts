@@ -48,6 +48,9 @@ const LIMITS: [string, Limit][] = [
   ['a short log', slidingLog({ limit: 10_000, window: '900ms' })],
   ['a long log', slidingLog({ limit: 10_000, window: '8s' })],
   ['concurrency', concurrency({ max: 1_000, lease: '60s' })],
+  ['a window that has no whole eighth', gcra({ rate: '1000000/s', burst: 2_000_009 })],
+  ['a window of less than 8 ms', gcra({ rate: '10000/s', burst: 40 })],
+  ['a window of more than 8 h', slidingLog({ limit: 10_000, window: '10d' })],
 ]
 
 describe.each(LIMITS)('%s', (_, limit) => {
@@ -56,9 +59,11 @@ describe.each(LIMITS)('%s', (_, limit) => {
     const limiter = createLimiter(limit, { name: 'api', clock, store: redisStore(redis, { prefix, denialCache: false }) })
     const key = `${prefix}:api:{k}`
     const seen = { kept: 0, set: 0 }
+    const hours = limit[RULE].windowUs > 8 * HOUR_US ? 3_600 : 1
     await limiter.consume('k')
     for (let step = 0; step < 200; step++) {
-      clock.advanceMs(random.whole(0, 4) * 50)
+      // Some 40 steps are a window; permits must not be renewed.
+      clock.advanceMs((random.whole(0, 4) * Math.ceil(Math.min(limit[RULE].windowUs, 8_000_000 * hours) / 80)) / 1_000)
       const before = await idleAtUs(key)
       await redis.send(['PEXPIRE', key, `${GIVEN_MS}`])
       const verb = limit.type === 'concurrency' ? 'consume' : random.pick(['consume', 'consume', 'charge', 'refund'] as const)
