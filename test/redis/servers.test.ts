@@ -6,9 +6,11 @@ import { randomUUID } from 'node:crypto'
 import ioredis from 'ioredis'
 import { createClient } from 'redis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { RULE } from '../../src/algorithms/algorithm.ts'
 import {
   type AsyncStore,
   createLimiter,
+  type Decision,
   fixedWindow,
   gcra,
   type Limit,
@@ -24,6 +26,7 @@ import { fakeClock } from '../../src/testing/index.ts'
 import { Random } from '../model/random.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
 import { freePort, type RedisServer, startServer, until } from '../support/redis-servers.ts'
+import { livesUntilUs } from '../support/state-bytes.ts'
 
 /** What the documents tell to give a user of a shared server. */
 const ACL_RULES = [
@@ -105,8 +108,8 @@ describe.each(LIMITS)('%s', (_, limit) => {
     await redis.send(['PERSIST', nameOf('u1')])
     const second = await limiter.consume('u1', cost)
     const ttlMs = Number(await redis.send(['PTTL', nameOf('u1')]))
-    const [before, after] = [first, second].map(({ atMs, resetAfterMs }) => Math.ceil((atMs + resetAfterMs) / STEP_MS))
-    if (cost === 1 && before === after) {
+    const endUs = ({ atMs, resetAfterMs }: Decision) => livesUntilUs(limit[RULE], Math.round((atMs + resetAfterMs) * 1_000))
+    if (cost === 1 && endUs(first) === endUs(second)) {
       expect(ttlMs).toBe(-1)
       expect(limit.type).toMatch(/Window|Log/)
       return
