@@ -30,6 +30,9 @@ export interface RateLimited {
 /** When a request is limited, of Fastify's hooks before the handler. */
 const HOOKS = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
 
+/** Other plugins are registered so: Fastify calls the function with the application. */
+const NOT_CALLED = 'rateLimit makes the plugin: write app.register(rateLimit({ limit })) instead of app.register(rateLimit, { limit })'
+
 export interface FastifyOptions {
   /**
    * When a request is limited. Later hooks know more of it, such as the user that a hook before
@@ -47,7 +50,8 @@ export function rateLimit<
   P extends string = never,
   Req extends FastifyRequestLike = AnyRequest,
 >(options: HttpOptions<Req, L, S, P> & FastifyOptions): RateLimitPlugin {
-  const { hook = 'onRequest', ...rest } = options
+  const { hook = 'onRequest', register, ...rest } = Object(options) as typeof options & { readonly register?: unknown }
+  if (register !== undefined) throw new SluiceError('CONFIG', NOT_CALLED)
   if (!HOOKS.includes(hook)) throw new SluiceError('CONFIG', `hook ${shown(hook)} must be one of ${HOOKS.join(', ')}`)
   const gate = nodeGate<Req>(rest)
   const routes = new RouteGates(gate)

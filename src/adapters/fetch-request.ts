@@ -3,7 +3,7 @@
  * so that no types of a browser are.
  */
 import type { Refusal } from '../http/refusal.ts'
-import { CLIENT_LEFT, type HttpOutcome, type HttpRequest } from '../http/request.ts'
+import { CLIENT_LEFT, type HttpOutcome, type HttpRequest, SWITCHING_PROTOCOLS } from '../http/request.ts'
 import type { Abortable } from '../limiter/input.ts'
 
 /** The parts of a `Request` that are needed. */
@@ -37,8 +37,6 @@ export function outcomeOf(status: number, signal: Abortable | undefined): HttpOu
 export function isUpgrade(answered: FetchResponse | undefined): boolean {
   return answered === undefined || answered.status === SWITCHING_PROTOCOLS
 }
-
-export const SWITCHING_PROTOCOLS = 101
 
 export class FetchHttpRequest implements HttpRequest {
   readonly address: string | undefined

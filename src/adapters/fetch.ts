@@ -5,7 +5,7 @@
 import { Gate } from '../http/gate.ts'
 import { besides } from '../http/headers.ts'
 import type { HttpOptions } from '../http/options.ts'
-import { type AnyRequest, isPromise } from '../http/request.ts'
+import { type AnyRequest, isPromise, SWITCHING_PROTOCOLS } from '../http/request.ts'
 import type { HttpDecision } from '../http/settling.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
@@ -17,7 +17,6 @@ import {
   isUpgrade,
   outcomeOf,
   refusedWith,
-  SWITCHING_PROTOCOLS,
   signalOf,
   withHeaders,
 } from './fetch-request.ts'

@@ -2,7 +2,7 @@
 import type { HttpRequest } from '../http/request.ts'
 import { routeText } from '../http/route.ts'
 import type { Abortable } from '../limiter/input.ts'
-import { closing, type NodeRequest, type NodeResponse } from './node-request.ts'
+import { type Closable, closing, type NodeRequest, type NodeResponse } from './node-request.ts'
 import { type Connection, peerAddress } from './peer-address.ts'
 
 /** The parts of Hono's context that are needed. */
@@ -35,6 +35,12 @@ export interface NodeBindings {
 export function nodeOf({ env }: HonoContext): NodeBindings | undefined {
   const bindings = env?.server?.incoming === undefined ? env : env.server
   return typeof bindings?.outgoing?.setHeader === 'function' && bindings.incoming !== undefined ? bindings : undefined
+}
+
+/** The socket of a request without a response, which @hono/node-server makes a WebSocket of. */
+export function webSocketOf({ env }: HonoContext): Closable | undefined {
+  const { incoming, outgoing } = env?.server ?? env ?? {}
+  return outgoing === undefined && typeof incoming?.socket?.once === 'function' ? incoming.socket : undefined
 }
 
 export class HonoHttp implements HttpRequest {

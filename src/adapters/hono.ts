@@ -14,8 +14,8 @@ import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
 import { keepAddresses } from './addresses.ts'
 import { type FetchRequest, isUpgrade, outcomeOf, refusedWith } from './fetch-request.ts'
-import { type HonoContext, HonoHttp, type NodeBindings, nodeOf } from './hono-request.ts'
-import { leaveAtEnd, leavesLess, setHeaders } from './node-request.ts'
+import { type HonoContext, HonoHttp, type NodeBindings, nodeOf, webSocketOf } from './hono-request.ts'
+import { leaveAtEnd, leavesLess, setHeaders, whenConnectionCloses } from './node-request.ts'
 import { leaveWhenSent } from './response-end.ts'
 
 export * from '../http/index.ts'
@@ -102,7 +102,9 @@ async function nextAnywhere(
     await handled
     addHeaders(c, all)
     if (leave === undefined) return
-    if (isUpgrade(c.res)) leave(outcomeOf(c.res.status, http.signal))
+    const socket = webSocketOf(c)
+    if (socket !== undefined) whenConnectionCloses(socket, () => leave({ status: c.res.status, aborted: false }))
+    else if (isUpgrade(c.res)) leave(outcomeOf(c.res.status, http.signal))
     else (c as { res: HonoContext['res'] }).res = leaveWhenSent(c.res, c.req.raw as FetchRequest, leave)
   } catch (error) {
     // Hono's own handlers turn errors into answers; one that is thrown here is answered further

@@ -2,6 +2,7 @@
  * Koa: `app.use(rateLimit({ limit }))`; the decision is `ctx.state.rateLimit`, typed by
  * `new Koa<RateLimitState>()`.
  */
+import { SluiceError } from '../errors.ts'
 import type { HttpOptions } from '../http/options.ts'
 import { type AnyRequest, isPromise } from '../http/request.ts'
 import type { HttpDecision } from '../http/settling.ts'
@@ -45,6 +46,7 @@ export function rateLimit<
 >(options: HttpOptions<Ctx, L, S, P>): (ctx: Ctx, next: () => Promise<unknown>) => Promise<unknown> {
   const gate = nodeGate<Ctx>(options)
   return async (ctx, next) => {
+    if (ctx.res === undefined) throw withoutResponse()
     const entered = gate.enter(ctx, new NodeHttpRequest<object>(ctx.req, ctx, koaRoute), ctx.res)
     const entry = isPromise(entered) ? await entered : entered
     const { rateLimit: earlier } = ctx.state as RateLimitState
@@ -67,4 +69,12 @@ export function rateLimit<
     ctx.body = entry.refusal.body
     return undefined
   }
+}
+
+/** Before anything is taken: nothing would tell when to give it back. */
+function withoutResponse(): SluiceError {
+  return new SluiceError(
+    'UNSUPPORTED',
+    'sluice/koa cannot limit a context without a response, such as that of a WebSocket of koa-websocket: ask a limiter in the handler of the socket',
+  )
 }

@@ -6,7 +6,7 @@ import type { Entry } from '../http/entry.ts'
 import { Gate } from '../http/gate.ts'
 import { besides } from '../http/headers.ts'
 import type { Refusal } from '../http/refusal.ts'
-import { CLIENT_LEFT, type HttpRequest } from '../http/request.ts'
+import { CLIENT_LEFT, type HttpOutcome, type HttpRequest, SWITCHING_PROTOCOLS } from '../http/request.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Abortable } from '../limiter/input.ts'
 import { keepAddresses } from './addresses.ts'
@@ -19,12 +19,13 @@ export interface NodeRequest {
   readonly stream?: { readonly destroyed?: boolean } | undefined
 }
 
-interface Closable {
+/** The other end's connection: a `Socket` of `node:net`. */
+export interface Closable {
   readonly destroyed?: boolean
   once(event: 'close', listener: () => void): unknown
 }
 
-/** `ServerResponse`, of HTTP/1 or HTTP/2. */
+/** `ServerResponse`, of HTTP/1 or HTTP/2, or what Socket.IO has in its place for a WebSocket. */
 export interface NodeResponse {
   statusCode: number
   /** Not there over HTTP/2. */
@@ -37,11 +38,12 @@ export interface NodeResponse {
   readonly stream?: { readonly destroyed?: boolean; readonly aborted?: boolean } | undefined
   /** Null while responses before it on the same connection are still under way. */
   readonly socket?: unknown
-  readonly req?: { readonly socket?: unknown } | undefined
+  readonly req?: { readonly socket?: unknown; readonly headers?: NodeRequest['headers'] } | undefined
   setHeader(name: string, value: string): unknown
   getHeader(name: string): unknown
   end(body?: string): unknown
-  once(event: 'close', listener: () => void): unknown
+  /** Not there for a WebSocket of Socket.IO. */
+  once?(event: 'close', listener: () => void): unknown
 }
 
 /**
@@ -102,31 +104,47 @@ export function closing(response: NodeResponse): Abortable {
  * fails where other code has answered meanwhile.
  */
 export function leaveAtEnd({ leave }: Entry, response: NodeResponse): void {
-  if (leave === undefined) return
-  whenClosed(response, () => {
-    // Before its headers are sent a response has the status that Node or the framework begins with,
-    // and the client has not seen it.
-    if (!response.headersSent) leave({ status: CLIENT_LEFT, aborted: true })
-    else leave({ status: response.statusCode, aborted: response.stream?.aborted ?? !(response.writableFinished ?? response.writableEnded) })
-  })
+  if (leave !== undefined) whenClosed(response, () => leave(endOf(response)))
 }
 
-/** Once: at once, if it is closed already. */
+function endOf(response: NodeResponse): HttpOutcome {
+  const { headersSent, statusCode: status, stream, req } = response
+  if (headersSent) return { status, aborted: stream?.aborted ?? !(response.writableFinished ?? response.writableEnded) }
+  // The handshake of a WebSocket is written to its socket, beside the response.
+  if (`${req?.headers?.upgrade}`.toLowerCase() === 'websocket') return { status: SWITCHING_PROTOCOLS, aborted: false }
+  // Before its headers are sent a response has the status that Node or the framework begins with,
+  // and the client has not seen it.
+  return { status: CLIENT_LEFT, aborted: true }
+}
+
+/** Once: at once, if it is closed already, or if nothing would tell. */
 function whenClosed(response: NodeResponse, listener: () => void): void {
-  const { stream, socket, req } = response
-  // A response that comes after others on its connection is not told when that closes, as long as
-  // it has not had its turn.
-  const connection = stream === undefined && socket === null ? (req?.socket as Closable | undefined) : undefined
-  if (stream?.destroyed || response.destroyed || connection?.destroyed) listener()
-  else if (connection === undefined) response.once('close', listener)
-  else {
-    const pending = pendingOn(connection)
-    const once = () => {
-      if (pending.delete(once)) listener()
-    }
-    pending.add(once)
-    response.once('close', once)
+  const connection = connectionOf(response)
+  if (response.stream?.destroyed || response.destroyed) listener()
+  else if (connection !== undefined) {
+    const once = whenConnectionCloses(connection, listener)
+    response.once?.('close', once)
+  } else if (response.once !== undefined) response.once('close', listener)
+  else listener()
+}
+
+/**
+ * The connection, where the response is not told when that closes: as long as it has not had its
+ * turn behind others on the same connection, and where it stands for a WebSocket of Socket.IO.
+ */
+function connectionOf({ stream, socket, req, once }: NodeResponse): Closable | undefined {
+  return stream === undefined && (socket === null || once === undefined) ? (req?.socket as Closable | undefined) : undefined
+}
+
+/** Once: at once, if it is closed already. Returns what does it sooner. */
+export function whenConnectionCloses(connection: Closable, listener: () => void): () => void {
+  const pending = pendingOn(connection)
+  const once = () => {
+    if (pending.delete(once)) listener()
   }
+  pending.add(once)
+  if (connection.destroyed) once()
+  return once
 }
 
 /**

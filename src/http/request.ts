@@ -29,10 +29,12 @@ export class ClientLeft extends Error {}
 
 /** The status in logs of servers for a client that left before it was answered. */
 export const CLIENT_LEFT = 499
+/** The status of a request whose connection became a WebSocket. */
+export const SWITCHING_PROTOCOLS = 101
 
 /** How a response ended. */
 export interface HttpOutcome {
-  /** 499 if the client left before anything was sent. */
+  /** 499 if the client left before anything was sent, 101 of a WebSocket that has closed. */
   readonly status: number
   /** Whether the client left before the response was sent in full. */
   readonly aborted: boolean

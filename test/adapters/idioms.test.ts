@@ -39,6 +39,15 @@ describe('Fastify', () => {
     return found
   }
 
+  test('says how it is registered to who registers it as other plugins are', () => {
+    const register = () => forFastify.rateLimit(fastify() as never)
+    expect(register).toThrow('write app.register(rateLimit({ limit })) instead of app.register(rateLimit, { limit })')
+  })
+
+  test.each([undefined, null, 5])('%s is no set of options', (options) => {
+    expect(() => forFastify.rateLimit(options as never)).toThrow('one of the two must be given')
+  })
+
   test('limits the scope it is registered in, and the scopes within it', async () => {
     const app = fastify()
     app.get('/open', () => 'open')

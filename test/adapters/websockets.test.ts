@@ -1,0 +1,224 @@
+/**
+ * WebSockets and limits on what runs at once, over real sockets: a place is held from the handshake
+ * until the socket closes, wherever an upgrade passes through the middleware of a framework.
+ */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import fastifyWebSocket from '@fastify/websocket'
+import { serve as serveHono, upgradeWebSocket } from '@hono/node-server'
+import express from 'express'
+import Fastify from 'fastify'
+import { Hono } from 'hono'
+import { Server as SocketIo } from 'socket.io'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
+import * as forExpress from '../../src/adapters/express.ts'
+import * as forFastify from '../../src/adapters/fastify.ts'
+import * as forHono from '../../src/adapters/hono.ts'
+import * as forKoa from '../../src/adapters/koa.ts'
+import type { HttpOutcome } from '../../src/http/index.ts'
+import { concurrency, createLimiter, gcra, type Limiter } from '../../src/index.ts'
+
+interface Setup {
+  readonly limiter: Limiter
+  readonly key: string
+  readonly refundWhen: (outcome: HttpOutcome) => boolean
+  readonly maxWaitMs?: number
+}
+
+interface Kind {
+  readonly name: string
+  /** What a client sees of a refused handshake. */
+  readonly refusal: string
+  /** What the limits are told when a socket has closed. */
+  readonly status: number
+  readonly path: string
+  serve(setup: Setup): Promise<Server>
+}
+
+async function listening(server: Server): Promise<Server> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return server
+}
+
+const KINDS: readonly Kind[] = [
+  {
+    name: 'Hono on Node',
+    refusal: '429',
+    status: 200,
+    path: '/live',
+    async serve(setup) {
+      const app = new Hono()
+      app.use(forHono.rateLimit(setup))
+      app.get(
+        '/live',
+        upgradeWebSocket(() => ({})),
+      )
+      // Its types do not match those of ws where optional properties are exact.
+      const websocket = { server: new WebSocketServer({ noServer: true }) as never }
+      const server = serveHono({ fetch: app.fetch, hostname: '127.0.0.1', port: 0, websocket }) as Server
+      await once(server, 'listening')
+      return server
+    },
+  },
+  {
+    name: 'Fastify with @fastify/websocket',
+    refusal: '429',
+    status: 101,
+    path: '/live',
+    async serve(setup) {
+      const app = Fastify()
+      await app.register(fastifyWebSocket)
+      await app.register(forFastify.rateLimit(setup))
+      app.register(async (routes) => {
+        routes.get('/live', { websocket: true }, () => {})
+      })
+      await app.listen({ host: '127.0.0.1', port: 0 })
+      return app.server
+    },
+  },
+  {
+    name: 'Socket.IO with the middleware of Express',
+    refusal: 'socket hang up',
+    status: 101,
+    path: '/socket.io/?EIO=4&transport=websocket',
+    async serve(setup) {
+      const server = createServer()
+      new SocketIo(server).engine.use(forExpress.rateLimit(setup))
+      return listening(server)
+    },
+  },
+  {
+    // As express-ws does it, which answers a handshake before it asks.
+    name: 'Express with a response of its own for an upgrade',
+    refusal: 'socket hang up',
+    status: 101,
+    path: '/live',
+    async serve(setup) {
+      const app = express()
+      app.use(forExpress.rateLimit(setup))
+      const wss = new WebSocketServer({ noServer: true })
+      app.get('/live', (request) => wss.handleUpgrade(request, request.socket, Buffer.alloc(0), () => {}))
+      const server = createServer(app)
+      server.on('upgrade', (request: IncomingMessage) => {
+        const response = new ServerResponse(request)
+        response.end = () => {
+          request.socket.destroy()
+          return response
+        }
+        app(request, response)
+      })
+      return listening(server)
+    },
+  },
+]
+
+const open: (() => void)[] = []
+afterEach(() => {
+  for (const close of open.splice(0)) close()
+})
+
+/** A socket that is open, or why it is not. */
+function connect(server: Server, path: string): Promise<WebSocket | string> {
+  const { port } = server.address() as AddressInfo
+  const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`)
+  open.push(() => socket.terminate())
+  return new Promise((resolve) => {
+    socket.once('open', () => resolve(socket))
+    socket.once('unexpected-response', (_request, response) => resolve(`${response.statusCode}`))
+    socket.once('error', (error) => resolve(error.message))
+  })
+}
+
+async function started({ serve, path }: Kind, limit: Parameters<typeof createLimiter>[0], options: object = {}) {
+  const limiter = createLimiter(limit) as unknown as Limiter & { inflight(): number }
+  const outcomes: HttpOutcome[] = []
+  const releases: unknown[] = []
+  limiter.listen({ onRelease: ({ outcome }) => releases.push(outcome) })
+  const refundWhen = (outcome: HttpOutcome) => outcomes.push(outcome) === 0
+  const server = await serve({ limiter, key: 'all', refundWhen, ...options })
+  open.push(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { limiter, outcomes, releases, connected: () => connect(server, path) }
+}
+
+const whenInflight = (count: number, limiter: { inflight(): number }) =>
+  vi.waitFor(() => expect(limiter.inflight()).toBe(count), { timeout: 10_000 })
+
+describe.each(KINDS)('$name', (kind) => {
+  test('a socket holds its place until it closes, and that is no failure', async () => {
+    const { limiter, outcomes, releases, connected } = await started(kind, concurrency({ max: 1 }))
+    const first = (await connected()) as WebSocket
+    expect(first).toBeInstanceOf(WebSocket)
+    expect([limiter.inflight(), outcomes]).toEqual([1, []])
+    expect(await connected()).toContain(kind.refusal)
+    first.close()
+    await whenInflight(0, limiter)
+    expect([outcomes, releases]).toEqual([[{ status: kind.status, aborted: false }], ['ok']])
+    expect(await connected()).toBeInstanceOf(WebSocket)
+  })
+
+  test('a socket that is cut off gives its place back', async () => {
+    const { limiter, connected } = await started(kind, concurrency({ max: 1 }))
+    ;((await connected()) as WebSocket).terminate()
+    await whenInflight(0, limiter)
+    expect(await connected()).toBeInstanceOf(WebSocket)
+  })
+
+  test('a handshake may wait until another socket has closed', async () => {
+    const { limiter, connected } = await started(kind, concurrency({ max: 1 }), { maxWaitMs: 60_000 })
+    const first = (await connected()) as WebSocket
+    const second = connected()
+    await vi.waitFor(() => expect(limiter.waiting()).toBe(1), { timeout: 10_000 })
+    first.close()
+    expect(await second).toBeInstanceOf(WebSocket)
+    expect(limiter.inflight()).toBe(1)
+  })
+
+  test('handshakes are counted by a rate', async () => {
+    const { limiter, connected } = await started(kind, gcra({ rate: '1/h', burst: 2 }), { maxWaitMs: 1 })
+    expect(await connected()).toBeInstanceOf(WebSocket)
+    expect(await connected()).toBeInstanceOf(WebSocket)
+    expect(await connected()).toContain(kind.refusal)
+    expect(limiter.peek('all').remaining).toBe(0)
+  })
+})
+
+describe('what is no WebSocket', () => {
+  test('a response that tells of nothing holds no place', () => {
+    const limiter = createLimiter(concurrency({ max: 1 }))
+    const response = { setHeader: () => {}, getHeader: () => undefined } as never
+    const next = vi.fn()
+    forExpress.rateLimit({ limiter, key: 'all' })({ headers: {}, socket: {} }, response, next)
+    expect([next.mock.calls, limiter.inflight()]).toEqual([[[]], 0])
+  })
+
+  test('a client that leaves before it is answered is told of as one that left', async () => {
+    const outcomes: HttpOutcome[] = []
+    const app = express()
+    app.use(forExpress.rateLimit({ limiter: createLimiter(gcra({ rate: '1/h', burst: 9 })), refundWhen: (o) => outcomes.push(o) === 0 }))
+    const reached = vi.fn()
+    app.get('/', reached)
+    const server = await listening(createServer(app))
+    open.push(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const controller = new AbortController()
+    const asked = fetch(`http://127.0.0.1:${port}/`, { signal: controller.signal }).catch(() => {})
+    await vi.waitFor(() => expect(reached).toHaveBeenCalled(), { timeout: 10_000 })
+    controller.abort()
+    await asked
+    await vi.waitFor(() => expect(outcomes).toEqual([{ status: 499, aborted: true }]), { timeout: 10_000 })
+  })
+
+  test('a context of Koa without a response is refused before anything is taken', async () => {
+    const limiter = createLimiter(concurrency({ max: 1 }))
+    const context = { req: { headers: {}, socket: {} }, state: {} } as never
+    const next = vi.fn()
+    await expect(forKoa.rateLimit({ limiter, key: 'all' })(context, next)).rejects.toMatchObject({ code: 'UNSUPPORTED' })
+    expect([next.mock.calls, limiter.inflight()]).toEqual([[], 0])
+  })
+})
