@@ -30,7 +30,6 @@ export interface NodeResponse {
   statusCode: number
   /** Not there over HTTP/2. */
   readonly writableFinished?: boolean
-  readonly writableEnded: boolean
   readonly headersSent: boolean
   /** Not there over HTTP/2. */
   readonly destroyed?: boolean
@@ -43,7 +42,7 @@ export interface NodeResponse {
   getHeader(name: string): unknown
   end(body?: string): unknown
   /** Not there for a WebSocket of Socket.IO. */
-  once?(event: 'close', listener: () => void): unknown
+  once?(event: 'close' | 'finish', listener: () => void): unknown
 }
 
 /**
@@ -104,12 +103,20 @@ export function closing(response: NodeResponse): Abortable {
  * fails where other code has answered meanwhile.
  */
 export function leaveAtEnd({ leave }: Entry, response: NodeResponse): void {
-  if (leave !== undefined) whenClosed(response, () => leave(endOf(response)))
+  if (leave === undefined) return
+  let isOver = false
+  const end = (outcome: HttpOutcome) => {
+    if (!isOver) leave(outcome)
+    isOver = true
+  }
+  // Over HTTP/1 a response closes when it is sent. One that no server made, as in AWS Lambda and in
+  // tests, may tell of nothing else.
+  if (response.stream === undefined) response.once?.('finish', () => end({ status: response.statusCode, aborted: false }))
+  whenClosed(response, () => end(endOf(response)))
 }
 
-function endOf(response: NodeResponse): HttpOutcome {
-  const { headersSent, statusCode: status, stream, req } = response
-  if (headersSent) return { status, aborted: stream?.aborted ?? !(response.writableFinished ?? response.writableEnded) }
+function endOf({ headersSent, statusCode: status, stream, writableFinished, req }: NodeResponse): HttpOutcome {
+  if (headersSent) return { status, aborted: stream?.aborted ?? !writableFinished }
   // The handshake of a WebSocket is written to its socket, beside the response.
   if (`${req?.headers?.upgrade}`.toLowerCase() === 'websocket') return { status: SWITCHING_PROTOCOLS, aborted: false }
   // Before its headers are sent a response has the status that Node or the framework begins with,
