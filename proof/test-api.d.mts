@@ -1,0 +1,1 @@
+export function collector(redisPort: number): { readonly api: { readonly test: object; readonly describe: object } }
