@@ -15,6 +15,7 @@ export interface HonoContext {
     readonly matchedRoutes: readonly { readonly method: string; readonly path: string }[]
   }
   readonly res: {
+    readonly ok: boolean
     readonly status: number
     readonly headers: { has(name: string): boolean; get(name: string): string | null; set(name: string, value: string): void }
   }

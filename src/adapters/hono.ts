@@ -7,7 +7,7 @@ import { Gate } from '../http/gate.ts'
 import { besides } from '../http/headers.ts'
 import type { HttpOptions } from '../http/options.ts'
 import type { Refusal } from '../http/refusal.ts'
-import { type AnyRequest, isPromise } from '../http/request.ts'
+import { type AnyRequest, isPromise, SWITCHING_PROTOCOLS } from '../http/request.ts'
 import type { HttpDecision } from '../http/settling.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Limits } from '../limiter/options.ts'
@@ -15,7 +15,7 @@ import type { Store, SyncStore } from '../stores/store.ts'
 import { keepAddresses } from './addresses.ts'
 import { type FetchRequest, isUpgrade, outcomeOf, refusedWith } from './fetch-request.ts'
 import { type HonoContext, HonoHttp, type NodeBindings, nodeOf, webSocketOf } from './hono-request.ts'
-import { leaveAtEnd, leavesLess, setHeaders, whenConnectionCloses } from './node-request.ts'
+import { type Closable, leaveAtEnd, leavesLess, setHeaders, whenConnectionCloses } from './node-request.ts'
 import { leaveWhenSent } from './response-end.ts'
 
 export * from '../http/index.ts'
@@ -103,7 +103,7 @@ async function nextAnywhere(
     addHeaders(c, all)
     if (leave === undefined) return
     const socket = webSocketOf(c)
-    if (socket !== undefined) whenConnectionCloses(socket, () => leave({ status: c.res.status, aborted: false }))
+    if (socket !== undefined) leaveWithSocket(c, socket, leave)
     else if (isUpgrade(c.res)) leave(outcomeOf(c.res.status, http.signal))
     else (c as { res: HonoContext['res'] }).res = leaveWhenSent(c.res, c.req.raw as FetchRequest, leave)
   } catch (error) {
@@ -112,6 +112,11 @@ async function nextAnywhere(
     leave?.(outcomeOf(500, http.signal))
     throw error
   }
+}
+
+/** The handler has answered a handshake. Where it agreed, it is a WebSocket until this closes. */
+function leaveWithSocket({ res: { ok, status } }: HonoContext, socket: Closable, leave: NonNullable<Entry['leave']>): void {
+  whenConnectionCloses(socket, () => leave({ status: ok ? SWITCHING_PROTOCOLS : status, aborted: false }))
 }
 
 /** A handler that made its own response did not look at the headers of the context. */

@@ -5,7 +5,7 @@
  */
 import type { ReleaseOutcome } from '../limiter/events.ts'
 import type { Permit } from '../limiter/limiter.ts'
-import { type HttpOutcome, isPromise } from './request.ts'
+import { type HttpOutcome, isPromise, SWITCHING_PROTOCOLS } from './request.ts'
 import type { HttpDecision } from './settling.ts'
 import { explainOnce } from './warnings.ts'
 
@@ -43,12 +43,9 @@ export class Hold {
     returned.then(done, done)
   }
 
-  /**
-   * The response has ended. A server that failed, or was too slow for its client, may be
-   * overloaded: governors are told.
-   */
-  answered({ status, aborted }: HttpOutcome): void {
-    this.#outcome = aborted || status >= 500 ? 'dropped' : 'ok'
+  /** The response has ended. Governors are told what that says about the load. */
+  answered(outcome: HttpOutcome): void {
+    this.#outcome = releaseOutcomeOf(outcome)
     if (this.#running > 0 && this.#maxHoldMs < Number.POSITIVE_INFINITY) this.#releaseLater()
     else this.#releaseIfOver()
   }
@@ -72,4 +69,13 @@ export class Hold {
     // It never fails, and a second time it does nothing.
     this.#permit.release({ outcome: this.#outcome })
   }
+}
+
+/**
+ * A server that failed, or was too slow for its client, may be overloaded. How long a WebSocket was
+ * open says nothing.
+ */
+function releaseOutcomeOf({ status, aborted }: HttpOutcome): ReleaseOutcome {
+  if (status === SWITCHING_PROTOCOLS) return 'ignored'
+  return aborted || status >= 500 ? 'dropped' : 'ok'
 }

@@ -31,8 +31,6 @@ interface Kind {
   readonly name: string
   /** What a client sees of a refused handshake. */
   readonly refusal: string
-  /** What the limits are told when a socket has closed. */
-  readonly status: number
   readonly path: string
   serve(setup: Setup): Promise<Server>
 }
@@ -47,7 +45,6 @@ const KINDS: readonly Kind[] = [
   {
     name: 'Hono on Node',
     refusal: '429',
-    status: 200,
     path: '/live',
     async serve(setup) {
       const app = new Hono()
@@ -66,7 +63,6 @@ const KINDS: readonly Kind[] = [
   {
     name: 'Fastify with @fastify/websocket',
     refusal: '429',
-    status: 101,
     path: '/live',
     async serve(setup) {
       const app = Fastify()
@@ -82,7 +78,6 @@ const KINDS: readonly Kind[] = [
   {
     name: 'Socket.IO with the middleware of Express',
     refusal: 'socket hang up',
-    status: 101,
     path: '/socket.io/?EIO=4&transport=websocket',
     async serve(setup) {
       const server = createServer()
@@ -94,7 +89,6 @@ const KINDS: readonly Kind[] = [
     // As express-ws does it, which answers a handshake before it asks.
     name: 'Express with a response of its own for an upgrade',
     refusal: 'socket hang up',
-    status: 101,
     path: '/live',
     async serve(setup) {
       const app = express()
@@ -150,7 +144,7 @@ const whenInflight = (count: number, limiter: { inflight(): number }) =>
   vi.waitFor(() => expect(limiter.inflight()).toBe(count), { timeout: 10_000 })
 
 describe.each(KINDS)('$name', (kind) => {
-  test('a socket holds its place until it closes, and that is no failure', async () => {
+  test('a socket holds its place until it closes, which says nothing about the load', async () => {
     const { limiter, outcomes, releases, connected } = await started(kind, concurrency({ max: 1 }))
     const first = (await connected()) as WebSocket
     expect(first).toBeInstanceOf(WebSocket)
@@ -158,7 +152,7 @@ describe.each(KINDS)('$name', (kind) => {
     expect(await connected()).toContain(kind.refusal)
     first.close()
     await whenInflight(0, limiter)
-    expect([outcomes, releases]).toEqual([[{ status: kind.status, aborted: false }], ['ok']])
+    expect([outcomes, releases]).toEqual([[{ status: 101, aborted: false }], ['ignored']])
     expect(await connected()).toBeInstanceOf(WebSocket)
   })
 
@@ -189,6 +183,20 @@ describe.each(KINDS)('$name', (kind) => {
 })
 
 describe('what is no WebSocket', () => {
+  test('a handshake that Hono refuses ends with its own status', async () => {
+    const outcomes: HttpOutcome[] = []
+    const limiter = createLimiter(concurrency({ max: 1 }))
+    const app = new Hono()
+    app.use(forHono.rateLimit({ limiter, key: 'all', refundWhen: (outcome) => outcomes.push(outcome) === 0 }))
+    const websocket = { server: new WebSocketServer({ noServer: true }) as never }
+    const server = serveHono({ fetch: app.fetch, hostname: '127.0.0.1', port: 0, websocket }) as Server
+    await once(server, 'listening')
+    open.push(() => server.close())
+    expect(await connect(server, '/nowhere')).toContain('404')
+    await vi.waitFor(() => expect(limiter.inflight()).toBe(0), { timeout: 10_000 })
+    expect(outcomes).toEqual([{ status: 404, aborted: false }])
+  })
+
   test('a response that tells of nothing holds no place', () => {
     const limiter = createLimiter(concurrency({ max: 1 }))
     const response = { setHeader: () => {}, getHeader: () => undefined } as never
