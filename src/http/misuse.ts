@@ -44,6 +44,8 @@ const named = new Map<string, WeakRef<Named>>()
 /** Limiters without a name have one of their own. */
 export function noticeLimiter(limiter: Named): void {
   noticeStore(limiter.store)
+  // Cloudflare Workers have it since the compatibility date of 2025-05-05.
+  if (typeof WeakRef === 'undefined') return
   const known = named.get(limiter.name)?.deref()
   if (known !== undefined && known !== limiter) explainOnce('SLUICE_SAME_NAME', limiter.name)
   named.set(limiter.name, new WeakRef(limiter))

@@ -17,6 +17,7 @@ import { type NestProject, nestProject } from './nest-project.ts'
 import { algorithms, manifest, type Project, projectOfAUser, root, specifiers } from './project.ts'
 import { output, run } from './run.ts'
 import { installRuntimes, OLDEST_NODE, RUNTIMES, runIn, whyMissing } from './runtimes.ts'
+import { servedByWorkerd, WORKERD } from './workerd.ts'
 
 interface Story {
   readonly LIMITS: Readonly<Record<string, object>>
@@ -261,6 +262,47 @@ describe('in a browser', () => {
     expectSelfContained(bundle)
     const expected = told.storyOnBothStores(sources, sharedSources).join('\n')
     expect(runInContext(`${bundle.code}\nlines.join('\\n')`, page({ crypto }))).toBe(expected)
+  })
+})
+
+describe.skipIf(whyMissing(WORKERD) !== undefined)('in Cloudflare Workers', () => {
+  let url: string
+  let stop = () => {}
+
+  beforeAll(async () => {
+    const { code, imports } = await bundled(project, "export { default, Places } from './worker.mjs'")
+    expect(imports).toEqual([])
+    ;({ url, stop } = await servedByWorkerd(code, project.folder))
+  })
+  afterAll(() => stop())
+
+  test('the package decides what the sources decide', async () => {
+    expect(await (await fetch(`${url}/story`)).text()).toBe(told.story(sources).join('\n'))
+  })
+
+  test('requests share a limiter that was made before all of them', async () => {
+    const ask = async (address: string) => {
+      const response = await fetch(`${url}/limited`, { headers: { 'cf-connecting-ip': address } })
+      return response.ok ? await response.text() : response.status
+    }
+    const first = [await ask('203.0.113.1'), await ask('203.0.113.1'), await ask('203.0.113.1')]
+    expect([...first, await ask('203.0.113.2')]).toEqual(['1 left', '0 left', 429, '1 left'])
+  })
+
+  test('calls of one request wait for each other', async () => {
+    const { waitedMs, ...rest } = (await (await fetch(`${url}/wait`)).json()) as { waitedMs: [number, number, number] }
+    expect([waitedMs[0] === 0, waitedMs[1] > 0, waitedMs[2] > waitedMs[1]]).toEqual([true, true, true])
+    expect(rest).toEqual({ ran: [1, 2, 3], inflight: 0 })
+  })
+
+  test('requests to a Durable Object wait for each other', async () => {
+    let most = 0
+    // Until some met: how fast they come is up to the machine.
+    while (most === 0) {
+      const answers = await Promise.all(Array.from({ length: 8 }, async () => (await fetch(`${url}/object`)).text()))
+      most = Math.max(...answers.map(Number))
+    }
+    expect(most).toBeGreaterThan(0)
   })
 })
 

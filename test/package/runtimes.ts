@@ -1,6 +1,6 @@
 /**
  * The runtimes in which the packed package is tried, and two versions of PostgreSQL. They come from
- * the npm registry as packages with the binary inside. Together they weigh 800 MB, too much for
+ * the npm registry as packages with the binary inside. Together they weigh 900 MB, too much for
  * `npm ci`, so they have a package.json and a lock file of their own.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
@@ -46,7 +46,7 @@ function canInstall(): boolean {
 /** Installs the runtimes, unless the ones that the lock file names are there already. */
 export async function installRuntimes(): Promise<void> {
   if (!canInstall() || isCurrent()) return
-  console.log('Installing Node, Bun, Deno and PostgreSQL binaries for test/package and others (800 MB, once) ...')
+  console.log('Installing Node, Bun, Deno, workerd and PostgreSQL binaries for test/package and others (900 MB, once) ...')
   // Made aside and then moved as a whole, so that neither an interrupted install nor a second run
   // at the same time leaves a half.
   mkdirSync(join(root, 'tmp'), { recursive: true })
