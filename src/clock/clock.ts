@@ -24,7 +24,8 @@ export interface StopTimer {
 
 // Held on to, because in Node the global itself is looked up through a getter.
 const monotonic = performance
-const originMs = monotonic.timeOrigin
+// React Native may not tell it.
+const originMs: number = monotonic.timeOrigin ?? Date.now() - monotonic.now()
 
 type HrTime = () => [seconds: number, nanoseconds: number]
 

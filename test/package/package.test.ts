@@ -251,6 +251,17 @@ describe('in a browser', () => {
     expect(runInContext(`${bundle.code}\nlines.join('\\n')`, page())).toBe(told.story(sources).join('\n'))
   })
 
+  test('a clock that does not tell when it began, as in React Native, will do', async () => {
+    const code = [
+      "import { createLimiter, gcra, systemClock } from 'sluice'",
+      "const limiter = createLimiter(gcra({ rate: '1/h', burst: 1 }))",
+      "globalThis.lines = [limiter.tryAcquire('key'), limiter.tryAcquire('key'), Math.abs(systemClock.nowUs() / 1000 - Date.now()) < 60_000]",
+    ]
+    const { code: bundle } = await bundled(project, code.join('\n'), 'iife')
+    const native = page({ performance: { now: () => performance.now() } })
+    expect(runInContext(`${bundle}\nlines.join()`, native)).toBe('true,false,true')
+  })
+
   test('a page that may share memory can use the shared store too', async () => {
     const code = [
       "import * as sluice from 'sluice'",
