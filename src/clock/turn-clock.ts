@@ -5,7 +5,8 @@ import { type Clock, systemClock, trustedClocks } from './clock.ts'
  * of decisions pays for one reading. Choose it where a turn is short compared with the limits: a
  * decision may be dated up to one turn too early, which only ever makes a caller wait, and
  * `retryAfterMs` counts from that reading. Not for shared memory, which must read the time after it
- * has seen what other threads wrote.
+ * has seen what other threads wrote. Not for Cloudflare Workers, where time stands still within a
+ * turn anyway, and a timer that would end the turn ends with its request.
  */
 export function turnClock(clock: Clock = systemClock): Clock {
   let readUs = -1
