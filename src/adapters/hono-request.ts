@@ -17,6 +17,7 @@ export interface HonoContext {
   readonly res: {
     readonly ok: boolean
     readonly status: number
+    readonly body: unknown
     readonly headers: { has(name: string): boolean; get(name: string): string | null; set(name: string, value: string): void }
   }
   // biome-ignore lint/suspicious/noExplicitAny: its type depends on the variables of the application

@@ -114,9 +114,13 @@ async function nextAnywhere(
   }
 }
 
-/** The handler has answered a handshake. Where it agreed, it is a WebSocket until this closes. */
-function leaveWithSocket({ res: { ok, status } }: HonoContext, socket: Closable, leave: NonNullable<Entry['leave']>): void {
-  whenConnectionCloses(socket, () => leave({ status: ok ? SWITCHING_PROTOCOLS : status, aborted: false }))
+/**
+ * The answer to a handshake that becomes a WebSocket is empty. Any other is sent, and the socket
+ * closes when its client lets it.
+ */
+function leaveWithSocket({ res: { ok, status, body } }: HonoContext, socket: Closable, leave: NonNullable<Entry['leave']>): void {
+  if (!ok || body !== null) leave({ status, aborted: false })
+  else whenConnectionCloses(socket, () => leave({ status: SWITCHING_PROTOCOLS, aborted: false }))
 }
 
 /** A handler that made its own response did not look at the headers of the context. */

@@ -37,7 +37,7 @@ export interface NodeResponse {
   readonly stream?: { readonly destroyed?: boolean; readonly aborted?: boolean } | undefined
   /** Null while responses before it on the same connection are still under way. */
   readonly socket?: unknown
-  readonly req?: { readonly socket?: unknown; readonly headers?: NodeRequest['headers'] } | undefined
+  readonly req?: { readonly socket?: unknown; readonly upgrade?: boolean } | undefined
   setHeader(name: string, value: string): unknown
   getHeader(name: string): unknown
   end(body?: string): unknown
@@ -94,7 +94,7 @@ export function nodeGate<Req>(options: object, more: readonly string[] = []): Ga
  */
 export function closing(response: NodeResponse): Abortable {
   const controller = new AbortController()
-  whenClosed(response, () => controller.abort())
+  whenEnded(response, () => controller.abort())
   return controller.signal
 }
 
@@ -103,28 +103,35 @@ export function closing(response: NodeResponse): Abortable {
  * fails where other code has answered meanwhile.
  */
 export function leaveAtEnd({ leave }: Entry, response: NodeResponse): void {
-  if (leave === undefined) return
-  let isOver = false
-  const end = (outcome: HttpOutcome) => {
-    if (!isOver) leave(outcome)
-    isOver = true
-  }
-  // Over HTTP/1 a response closes when it is sent. One that no server made, as in AWS Lambda and in
-  // tests, may tell of nothing else.
-  if (response.stream === undefined) response.once?.('finish', () => end({ status: response.statusCode, aborted: false }))
-  whenClosed(response, () => end(endOf(response)))
+  if (leave !== undefined) whenEnded(response, (isSent) => leave(endOf(response, isSent)))
 }
 
-function endOf({ headersSent, statusCode: status, stream, writableFinished, req }: NodeResponse): HttpOutcome {
+function endOf({ headersSent, statusCode: status, stream, writableFinished, req, once }: NodeResponse, isSent: boolean): HttpOutcome {
+  if (isSent) return { status, aborted: false }
   if (headersSent) return { status, aborted: stream?.aborted ?? !writableFinished }
-  // The handshake of a WebSocket is written to its socket, beside the response.
-  if (`${req?.headers?.upgrade}`.toLowerCase() === 'websocket') return { status: SWITCHING_PROTOCOLS, aborted: false }
+  // The handshake of a WebSocket is written to its socket, beside the response. Node sets `upgrade`
+  // where an application upgrades connections; the header alone is a client's word.
+  if (req?.upgrade === true || once === undefined) return { status: SWITCHING_PROTOCOLS, aborted: false }
   // Before its headers are sent a response has the status that Node or the framework begins with,
   // and the client has not seen it.
   return { status: CLIENT_LEFT, aborted: true }
 }
 
-/** Once: at once, if it is closed already, or if nothing would tell. */
+/** Once: when all of it was sent, or it is closed. */
+function whenEnded(response: NodeResponse, listener: (isSent: boolean) => void): void {
+  let isOver = false
+  const end = (isSent: boolean) => {
+    if (isOver) return
+    isOver = true
+    listener(isSent)
+  }
+  // Over HTTP/1 a response closes when it is sent. One that no server made, as in AWS Lambda and in
+  // tests, may tell of nothing else.
+  if (response.stream === undefined) response.once?.('finish', () => end(true))
+  whenClosed(response, () => end(false))
+}
+
+/** At once, if it is closed already, or if nothing would tell. */
 function whenClosed(response: NodeResponse, listener: () => void): void {
   const connection = connectionOf(response)
   if (response.stream?.destroyed || response.destroyed) listener()

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect as dial } from 'node:net'
 import fastifyWebSocket from '@fastify/websocket'
 import { serve as serveHono, upgradeWebSocket } from '@hono/node-server'
 import express from 'express'
@@ -182,19 +182,22 @@ describe.each(KINDS)('$name', (kind) => {
   })
 })
 
+const UPGRADE = 'GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket'
+
 describe('what is no WebSocket', () => {
-  test('a handshake that Hono refuses ends with its own status', async () => {
+  test('a handshake that Hono answers otherwise ends with that answer, whatever its client does then', async () => {
     const outcomes: HttpOutcome[] = []
     const limiter = createLimiter(concurrency({ max: 1 }))
     const app = new Hono()
     app.use(forHono.rateLimit({ limiter, key: 'all', refundWhen: (outcome) => outcomes.push(outcome) === 0 }))
+    app.get('/plain', (c) => c.text('hello'))
     const websocket = { server: new WebSocketServer({ noServer: true }) as never }
     const server = serveHono({ fetch: app.fetch, hostname: '127.0.0.1', port: 0, websocket }) as Server
     await once(server, 'listening')
     open.push(() => server.close())
-    expect(await connect(server, '/nowhere')).toContain('404')
-    await vi.waitFor(() => expect(limiter.inflight()).toBe(0), { timeout: 10_000 })
-    expect(outcomes).toEqual([{ status: 404, aborted: false }])
+    expect([await connect(server, '/nowhere'), limiter.inflight()]).toEqual(['404', 0])
+    expect([await connect(server, '/plain'), limiter.inflight()]).toEqual(['200', 0])
+    expect(outcomes.map(({ status }) => status)).toEqual([404, 200])
   })
 
   test('a response that tells of nothing holds no place', () => {
@@ -205,22 +208,23 @@ describe('what is no WebSocket', () => {
     expect([next.mock.calls, limiter.inflight()]).toEqual([[[]], 0])
   })
 
-  test('a client that leaves before it is answered is told of as one that left', async () => {
-    const outcomes: HttpOutcome[] = []
-    const app = express()
-    app.use(forExpress.rateLimit({ limiter: createLimiter(gcra({ rate: '1/h', burst: 9 })), refundWhen: (o) => outcomes.push(o) === 0 }))
-    const reached = vi.fn()
-    app.get('/', reached)
-    const server = await listening(createServer(app))
-    open.push(() => server.close())
-    const { port } = server.address() as AddressInfo
-    const controller = new AbortController()
-    const asked = fetch(`http://127.0.0.1:${port}/`, { signal: controller.signal }).catch(() => {})
-    await vi.waitFor(() => expect(reached).toHaveBeenCalled(), { timeout: 10_000 })
-    controller.abort()
-    await asked
-    await vi.waitFor(() => expect(outcomes).toEqual([{ status: 499, aborted: true }]), { timeout: 10_000 })
-  })
+  test.each(['GET / HTTP/1.1\r\nhost: a', 'GET / HTTP/1.1\r\nhost: a\r\nupgrade: websocket', UPGRADE])(
+    'a client that leaves before it is answered has left, whatever it says: %j',
+    async (head) => {
+      const outcomes: HttpOutcome[] = []
+      const app = express()
+      app.use(forExpress.rateLimit({ limiter: createLimiter(gcra({ rate: '1/h', burst: 9 })), refundWhen: (o) => outcomes.push(o) === 0 }))
+      const reached = vi.fn()
+      app.get('/', reached)
+      const server = await listening(createServer(app))
+      open.push(() => server.close())
+      const client = dial((server.address() as AddressInfo).port, '127.0.0.1')
+      client.write(`${head}\r\n\r\n`)
+      await vi.waitFor(() => expect(reached).toHaveBeenCalled(), { timeout: 10_000 })
+      client.destroy()
+      await vi.waitFor(() => expect(outcomes).toEqual([{ status: 499, aborted: true }]), { timeout: 10_000 })
+    },
+  )
 
   test('a context of Koa without a response is refused before anything is taken', async () => {
     const limiter = createLimiter(concurrency({ max: 1 }))

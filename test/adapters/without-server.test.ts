@@ -48,6 +48,24 @@ const KINDS: readonly (readonly [string, (options: object) => Promise<number>])[
   ],
 ]
 
+test('what was answered on AWS Lambda before it was decided on holds nothing', async () => {
+  const limiter = createLimiter(concurrency({ max: 1 }))
+  const app = express()
+  app.use((_request, response, next) => {
+    next()
+    response.status(503).send('too slow')
+  })
+  let decide = (_key: string) => {}
+  const key = () => new Promise<string>((resolve) => (decide = resolve))
+  app.use(forExpress.rateLimit({ limiter, key }))
+  const handler = configure({ app }) as unknown as (event: object, context: object) => Promise<{ statusCode: number }>
+  expect((await handler(EVENT, {})).statusCode).toBe(503)
+  decide('all')
+  // By then it is decided on.
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(limiter.inflight()).toBe(0)
+})
+
 describe.each(KINDS)('%s', (_name, serve) => {
   test('is settled once, by a response that was sent', async () => {
     const outcomes: HttpOutcome[] = []
