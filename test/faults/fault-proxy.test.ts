@@ -93,6 +93,18 @@ test('a lost request is never done, a lost reply is; neither is answered until t
   }
 })
 
+test('a lost reply that the server has yet to make ends its connection when everything passes again', async () => {
+  const client = await open()
+  server.signal('SIGSTOP')
+  proxy.strike(ofIncr({ drop: 'reply' }))
+  const call = failed(client.incr())
+  await until(async () => proxy.struck > 0)
+  proxy.heal()
+  server.signal('SIGCONT')
+  expect(await call).toBe(true)
+  client.close()
+})
+
 test('late bytes arrive, and keep those behind them in order', async () => {
   const client = await open()
   for (const delay of ['request', 'reply'] as const) {

@@ -49,8 +49,8 @@ export interface FaultProxy {
    */
   forgetAll(): void
   /**
-   * Everything passes again. Connections that have lost something end: nobody will ever send it
-   * again.
+   * Everything passes again. Connections that have lost something end, and those that would lose
+   * what is still under way: nobody will ever send it again.
    */
   heal(): void
   /** New connections go to the server on this port. */
@@ -144,7 +144,7 @@ export async function startProxy(serverPort: number): Promise<FaultProxy> {
     heal() {
       fates = () => undefined
       refusing = false
-      for (const link of links) if (link.hasLost) link.end()
+      for (const link of links) if (link.isBroken) link.end()
     },
     leadTo(port) {
       targetPort = port
@@ -171,7 +171,7 @@ interface LinkEvents {
 
 /** One connection of a client, and the one to the server that belongs to it. */
 class Link {
-  hasLost = false
+  #hasLost = false
   readonly #client: Socket
   readonly #server: Socket
   readonly #events: LinkEvents
@@ -198,6 +198,11 @@ class Link {
     server.on('data', (bytes) => this.#onReplies(bytes))
   }
 
+  /** Whether it has lost something, or will: the server may answer a struck request much later. */
+  get isBroken(): boolean {
+    return this.#hasLost || this.#open.some((fate) => fate !== undefined && ('drop' in fate || 'cut' in fate))
+  }
+
   end(): void {
     if (this.#ended) return
     this.#ended = true
@@ -209,7 +214,7 @@ class Link {
   }
 
   forget(): void {
-    this.hasLost = true
+    this.#hasLost = true
     this.#requests.close()
     this.#replies.close()
   }
@@ -264,7 +269,7 @@ class Link {
   #pass(direction: Direction, to: Socket, bytes: Buffer, fate: Fate, part: 'request' | 'reply'): void {
     const delayMs = fate !== undefined && 'delay' in fate && fate.delay === part ? fate.ms : 0
     if (fate !== undefined && 'drop' in fate && fate.drop === part) {
-      this.hasLost = true
+      this.#hasLost = true
       direction.close()
     }
     if (fate !== undefined && 'cut' in fate && fate.cut === part) {
