@@ -180,7 +180,8 @@ describe('leases', () => {
     const sender = countingSender(client)
     const seen: Record<string, number>[] = []
     for (const count of [60, 900]) {
-      const limiter = createLimiter(places(1_000, 30_000), { name: `limiter-${names++}`, store: redisStore(sender), ...PATIENT })
+      // A lease of a day: none is renewed in between, which makes some of them the last to run out.
+      const limiter = createLimiter(places(1_000, 86_400_000), { name: `limiter-${names++}`, store: redisStore(sender), ...PATIENT })
       const held = await Promise.all(Array.from({ length: count }, () => limiter.consume('key')))
       await held[count / 3]?.release()
       seen.push({ ...sender.counts })
