@@ -94,7 +94,8 @@ export function nodeGate<Req>(options: object, more: readonly string[] = []): Ga
  */
 export function closing(response: NodeResponse): Abortable {
   const controller = new AbortController()
-  whenEnded(response, () => controller.abort())
+  // Where nothing would tell, nobody is known to have left.
+  if (response.once !== undefined || connectionOf(response) !== undefined) whenEnded(response, () => controller.abort())
   return controller.signal
 }
 
