@@ -453,7 +453,7 @@ export const PROOFS = [
     becomes: ['for (let slot = newest; slot >= oldest && left >= 0; slot -= 1) {'],
     proof: 'Of nothing that is left, nothing is taken out of the slots that follow.',
   },
-  { file: 'src/algorithms/sliding-log/sliding-log.ts', everywhere: ['i + AT', 'i - AT'], proof: 'AT is 0.' },
+  { file: 'src/algorithms/sliding-log/sliding-log.ts', everywhere: ['i + FIRST', 'i - FIRST'], proof: 'FIRST is 0.' },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
     scope: 'untilUs',
@@ -532,9 +532,24 @@ export const PROOFS = [
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
     scope: 'entryReaching',
+    line: 'if (from === newest) return newest',
+    becomes: ['if (false) return newest'],
+    proof:
+      'There is no run behind the last entry of the ring, so that every way ends with the newest: the line saves the reading of words that may not be there.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'entryReaching',
     line: 'if (sumAt(s, i, place) >= missing) return entry',
     becomes: ['if (false) return entry', 'if (sumAt(s, i, place) > missing) return entry'],
     proof: 'The sums of a segment do not fall, so that the search by halves ends at this entry too: the line only saves it.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'entryReaching',
+    line: 'let high = run - 1',
+    becomes: ['let high = run - 0'],
+    proof: 'The last entry of the run reaches it, so that the search ends there or before, also from one place further.',
   },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
@@ -550,14 +565,6 @@ export const PROOFS = [
     becomes: ['if (false) return'],
     proof:
       'Where none has left, nothing is subtracted, and the oldest entry is begun with where it stands: all words are written as they are.',
-  },
-  {
-    file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'dropLeft',
-    line: 'if (left < held) beginAt(s, i, placeOf(s, i, left))',
-    becomes: ['if (true) beginAt(s, i, placeOf(s, i, left))', 'if (left <= held) beginAt(s, i, placeOf(s, i, left))'],
-    proof:
-      'If all entries have left, none is held. Only a charge drops all of them, and it appends an entry, for which `begin` sets these words anew. Until then `first` lies in the ring, and nothing else reads them.',
   },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
@@ -577,40 +584,40 @@ export const PROOFS = [
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
     scope: 'add',
-    line: 'const newestUs = (s[i + HELD] as number) > 0 ? (s[i + NEWEST] as number) : -1',
-    becomes: ['const newestUs = (s[i + HELD] as number) > 0 ? (s[i + NEWEST] as number) : -2'],
-    proof: 'Both are before every time.',
-  },
-  {
-    file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'add',
-    line: 'if (newestUs > timeUs) {',
-    becomes: ['if (newestUs >= timeUs) {'],
+    line: 'if (isHeld && (s[i + NEWEST] as number) > timeUs) {',
+    becomes: ['if (isHeld && (s[i + NEWEST] as number) >= timeUs) {'],
     proof:
       'At the time of the newest entry `addBefore` finds that one, which counts something, and adds the cost to it and to the total: the same words are written.',
   },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
+    scope: 'fitInto',
+    line: 'if ((s[i + HELD] as number) > 1) straighten(s, i)',
+    becomes: ['if ((s[i + HELD] as number) >= 1) straighten(s, i)', 'if ((s[i + HELD] as number) > 0) straighten(s, i)'],
+    proof: 'Where nothing but the newest is held, there is nothing to move, and all words are written as they are.',
+  },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
     scope: 'makeRoom',
-    line: 's[i + ROOM] = Math.min(most, Math.max(held < room ? 0 : room, roomFor((s[i + HELD] as number) + 1)))',
-    becomes: ['s[i + ROOM] = Math.min(most, Math.max(held < room ? 1 : room, roomFor((s[i + HELD] as number) + 1)))'],
+    line: 's[i + ROOM] = Math.min(most, Math.max(stored < room ? 0 : room, roomFor(s[i + HELD] as number)))',
+    becomes: ['s[i + ROOM] = Math.min(most, Math.max(stored < room ? 1 : room, roomFor(s[i + HELD] as number)))'],
     proof: 'The room for one entry or more is 1 at least.',
   },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
     scope: 'straighten',
-    line: 'if (first + held > room) {',
-    becomes: ['if (true) {', 'if (first + held >= room) {'],
+    line: 'if (first + stored > room) {',
+    becomes: ['if (true) {', 'if (first + stored >= room) {'],
     proof:
       'The three turns move the whole ring round until `first` is at the front, which is right for entries in one piece too: moving them alone is only quicker.',
   },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
     scope: 'straighten',
-    line: '} else if (first > 0) moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, held * ENTRY_WORDS)',
+    line: '} else if (first > 0) moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, stored * ENTRY_WORDS)',
     becomes: [
-      '} else if (true) moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, held * ENTRY_WORDS)',
-      '} else if (first >= 0) moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, held * ENTRY_WORDS)',
+      '} else if (true) moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, stored * ENTRY_WORDS)',
+      '} else if (first >= 0) moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, stored * ENTRY_WORDS)',
     ],
     proof: 'Entries that stand at the front already are copied onto themselves.',
   },
@@ -632,10 +639,10 @@ export const PROOFS = [
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
     scope: 'entryFrom',
-    line: 'if (s[i + NEWEST] === timeUs) return high',
-    becomes: ['if (false) return high'],
+    line: 'if ((s[i + NEWEST] as number) <= timeUs) return high',
+    becomes: ['if (false) return high', 'if ((s[i + NEWEST] as number) < timeUs) return high'],
     proof:
-      'Every entry has a time of its own, so the one before the newest is earlier, and the search ends at the newest: the line only saves a reading.',
+      'Every entry has a time of its own, and those before the newest are earlier, so that the search ends at the newest: the line only saves it.',
   },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
@@ -662,37 +669,29 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'giveNewest',
-    line: 'if (kept > 0) {',
-    becomes: ['if (true) {', 'if (kept >= 0) {'],
-    proof: 'If nothing is kept, the total is 0, and `dropEmptyNewest` holds no entry, whatever the sums say.',
+    scope: 'entryOf',
+    line: 'return timeOf(s, i, entry) === timeUs && countOf(s, i, entry) > 0 ? entry : -1',
+    becomes: ['return timeOf(s, i, entry) === timeUs && countOf(s, i, entry) > 0 ? entry : -2'],
+    proof: 'Of an entry that is not there only the sign is looked at.',
   },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
     scope: 'dropEmptyNewest',
-    line: 's[i + NEWEST] = held === 0 ? 0 : timeAt(s, i, placeOf(s, i, held - 1))',
+    line: 'let entry = (s[i + TOTAL] as number) > 0 ? (s[i + HELD] as number) - 2 : -1',
     becomes: [
-      's[i + NEWEST] = (timeAt(s, i, placeOf(s, i, held - 1)))',
-      's[i + NEWEST] = held === 0 ? 1 : timeAt(s, i, placeOf(s, i, held - 1))',
+      'let entry = ((s[i + HELD] as number) - 2)',
+      'let entry = (s[i + TOTAL] as number) >= 0 ? (s[i + HELD] as number) - 2 : -1',
+      'let entry = (s[i + TOTAL] as number) > 0 ? (s[i + HELD] as number) - 2 : -2',
     ],
-    proof: 'Where no entry is held, nothing asks for the time of the newest.',
+    proof:
+      'If the total is 0 no entry counts anything, and the loop finds none: the line only saves it. Of an entry that is not there only the sign is looked at.',
   },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
     scope: 'dropEmptyNewest',
-    line: 's[i + NEWEST_SUM] = held === 0 ? 0 : sumAt(s, i, placeOf(s, i, held - 1))',
-    becomes: [
-      's[i + NEWEST_SUM] = (sumAt(s, i, placeOf(s, i, held - 1)))',
-      's[i + NEWEST_SUM] = held === 0 ? 1 : sumAt(s, i, placeOf(s, i, held - 1))',
-    ],
-    proof: 'Where no entry is held, the next begins a segment, and nothing asks for the sum of the newest.',
-  },
-  {
-    file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'gather',
-    line: 'if (permits > 0) put(s, i, 0, atUs, permits)',
-    becomes: ['if (true) put(s, i, 0, atUs, permits)', 'if (permits >= 0) put(s, i, 0, atUs, permits)'],
-    proof: 'A state that is repaired was charged, so it has a place. If nothing is in use, no entry is held, and nothing reads it.',
+    line: 'if (entry >= 0) endWith(s, i, entry, countAt(s, i, placeOf(s, i, entry)))',
+    becomes: ['if (true) endWith(s, i, entry, countAt(s, i, placeOf(s, i, entry)))'],
+    proof: 'With -1 no entry is held either, and nothing asks for the newest then.',
   },
   {
     file: 'scripts/lua/prelude.lua',
@@ -2264,9 +2263,9 @@ export const PROOFS = [
   {
     file: 'src/stores/redis/pages.lua',
     scope: 'largeState',
-    line: 's = { a, b, c, d, e, f, g, h, i, held = held, at = at, words = words, head = head, length = words + 1, pages = {}, touched = {}, count = 0 }',
+    line: 's = { a, b, c, d, e, f, g, h, i, j, held = held, at = at, words = words, head = head, length = words + 1, pages = {}, touched = {}, count = 0 }',
     becomes: [
-      's = { a, b, c, d, e, f, g, h, i, held = held, at = at, words = words, head = head, length = words + 2, pages = {}, touched = {}, count = 0 }',
+      's = { a, b, c, d, e, f, g, h, i, j, held = held, at = at, words = words, head = head, length = words + 2, pages = {}, touched = {}, count = 0 }',
     ],
     proof: 'What decides writes no word behind the last one, unless there is room for it: then the length is set.',
   },

@@ -6,7 +6,7 @@
 import { FORMATS } from './list.ts'
 
 /** Numbers that are no longer written: sliding windows and logs in another order of their words. */
-export const RETIRED_FORMATS: readonly number[] = [5, 6]
+export const RETIRED_FORMATS: readonly number[] = [5, 6, 8]
 
 /** `1 (gcra), 2 (tokenBucket) ...`, for errors. */
 export const KNOWN_FORMATS: string = FORMATS.map(({ format, algorithm }) => `${format} (${algorithm.type})`).join(', ')

@@ -2,11 +2,11 @@
 -- place.
 
 -- So many words are written with the head of the record.
-const.HEAD_WORDS = 9
+const.HEAD_WORDS = 10
 
 -- What a record of a large state begins with: when it is idle, its head, and the first words.
 local function beginning(head, s, idleAtUs)
-  return idleAtUs < const.NO_NUMBER and pack('>I7Bc0ddddddddd', idleAtUs, #head, head, s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9])
+  return idleAtUs < const.NO_NUMBER and pack('>I7Bc0dddddddddd', idleAtUs, #head, head, s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10])
     or foreign('a state has no end')
 end
 

@@ -37,6 +37,6 @@ export const FORMATS: readonly Format[] = [
   leakyBucketFormat,
   fixedWindowFormat,
   slidingWindowFormat,
-  slidingLogFormat,
   concurrencyFormat,
+  slidingLogFormat,
 ]

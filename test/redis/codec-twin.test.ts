@@ -337,7 +337,7 @@ test('both refuse figures that are no limit', async () => {
   const none = ['04 00 04 00 0e 00 00', '09 00 03 670c 00']
   const others = [
     ...none,
-    '08 00 02 0e0e',
+    '0a 00 02 0e0e',
     '07 00 03 090e00',
     '07 00 03 09 00 09',
     '04 00 04 09 00 00 00',

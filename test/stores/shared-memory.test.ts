@@ -133,7 +133,7 @@ describe('is refused', () => {
       "limiter 'large' needs recordWords 17, the shared store was made with 14: make it with sharedStore({ maxKeys, limits }), or with recordWords 17",
     )
     const two = { a: gcra({ rate: '1/s', burst: 1 }), b: slidingLog({ limit: 10, window: '1s' }) }
-    expect(errorOf(() => createLimiter(two, { name: 'large', store })).message).toMatch(/needs recordWords 41/)
+    expect(errorOf(() => createLimiter(two, { name: 'large', store })).message).toMatch(/needs recordWords 42/)
     const plans = { pro: slidingWindow({ limit: 5, window: '1s', slots: 20 }) }
     const small = sharedStore({ maxKeys: 10, recordWords: 17 })
     expect(errorOf(() => createLimiter(slidingWindow({ limit: 5, window: '1s' }), { name: 'x', store: small, plans })).message).toMatch(

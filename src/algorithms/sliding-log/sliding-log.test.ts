@@ -42,7 +42,7 @@ describe('the number line of 3 a second', () => {
   test('goes on for ever in the room of its limit', () => {
     const rule = slidingLog({ limit: 3, window: '1s' })[RULE]
     const { algorithm } = rule
-    // Room for three entries and one guard.
+    // Room for all entries and one guard.
     const s = new Float64Array(rule.words + 1)
     s[rule.words] = -7
     for (let k = 0; k < 1_000; k++) {
@@ -55,7 +55,7 @@ describe('the number line of 3 a second', () => {
   })
 })
 
-test('an idle log asks for the room of one entry, a full one for no more than its limit and one', () => {
+test('an idle log asks for no room behind its head, a full one for no more than its limit', () => {
   const rule = slidingLog({ limit: 2, window: '1s' })[RULE]
   const s = new Float64Array(rule.words)
   const needed = () => rule.algorithm.neededWords?.(s, 0)
@@ -64,7 +64,7 @@ test('an idle log asks for the room of one entry, a full one for no more than it
     rule.algorithm.charge(rule, rule, s, 0, nowUs, 1)
     sizes.push(needed())
   }
-  expect(sizes).toEqual([11, 13, 15])
+  expect(sizes).toEqual([10, 12, 14])
 })
 
 describe('a clock that steps back', () => {
@@ -104,6 +104,7 @@ describe('a clock that steps back', () => {
     const key = full()
     key.give(10 * SECOND, 2)
     expect([key.resetUs(10 * SECOND), key.resetUs(9_400 * MS)]).toEqual([0, 600 * MS])
+    expect([key.repair(8 * SECOND), key.resetUs(8 * SECOND)]).toEqual([true, 0])
   })
 })
 
@@ -139,7 +140,7 @@ describe('other numbers', () => {
     key.take(2 * SECOND)
     const small = limit(2, '1s')
     key.under(small).take(2 * SECOND)
-    expect([key.s[2], key.state]).toEqual([1, { atUs: 2_000_000, 2000000: 2 }])
+    expect([key.s[1], key.state]).toEqual([1, { atUs: 2_000_000, 2000000: 2 }])
   })
 
   test('of a smaller log keep the times of entries that it has room for', () => {
@@ -147,12 +148,13 @@ describe('other numbers', () => {
     for (let us = 0; us < 50; us++) key.take(us)
     key.under(limit(4, '1s')).take(SECOND + 47)
     expect(key.state).toEqual({ atUs: 1_000_047, 48: 1, 49: 1, 1000047: 1 })
+    expect(key.remaining(SECOND + 48)).toBe(2)
   })
 
   test.each([
     // The first has left.
-    [SECOND, 3, { atUs: SECOND, 1: 1, 2: 1, [SECOND]: 2 }],
-    [SECOND - 1, 1, { atUs: SECOND - 1, [SECOND - 1]: 5 }],
+    [SECOND, 2, { atUs: SECOND, 1: 1, 2: 1, [SECOND]: 2 }],
+    [SECOND - 1, 0, { atUs: SECOND - 1, [SECOND - 1]: 5 }],
   ])('of a smaller log count all as of now where it has no room for the entries: at %i in %i places', (nowUs, places, state) => {
     const key = new HeldKey(limit(100, '1s'))
     for (let us = 0; us < 4; us++) key.take(us)
@@ -165,7 +167,7 @@ describe('other numbers', () => {
     key.take(1)
     key.take(2)
     key.under(limit(40, '1s')).take(3)
-    expect(key.s[4]).toBe(3)
+    expect(key.s[4]).toBe(2)
   })
 
   test('in turn hold nothing for longer than a window', () => {
@@ -215,86 +217,101 @@ test('giving back what was taken then finds every entry of a long log', () => {
   }
 })
 
+test('a ring that goes round counts what comes after all but its oldest entry was given back', () => {
+  const key = new HeldKey(slidingLog({ limit: 8, window: '1s' }))
+  for (const us of [0, 10, 20, 30]) key.take(us)
+  // The first two have left: the last two of these stand before the oldest in the ring.
+  key.take(SECOND + 10, 2)
+  key.take(SECOND + 11)
+  expect([key.give(SECOND + 12, 4), key.state]).toEqual([true, { atUs: SECOND + 12, 20: 1 }])
+  key.take(SECOND + 12)
+  expect([key.remaining(SECOND + 19), key.remaining(SECOND + 20)]).toEqual([6, 7])
+})
+
 test('a log that is given less room than its limit moves its entries to the front, not beyond its end', () => {
   const rule = slidingLog({ limit: 4, window: '1s' })[RULE]
-  const s = new Float64Array(3 + 9 + 2 * 2)
-  for (const nowUs of [0, 1, SECOND + 5]) rule.algorithm.charge(rule, rule, s, 3, nowUs, 1)
-  expect(rule.algorithm.fields(rule, s, 3)).toEqual({ atUs: 1_000_005, 1000005: 1 })
+  // A ring of two.
+  const s = new Float64Array(3 + 10 + 2 * 2)
+  for (const nowUs of [0, 1, 2, SECOND, SECOND + 1]) rule.algorithm.charge(rule, rule, s, 3, nowUs, 1)
+  expect(rule.algorithm.fields(rule, s, 3)).toEqual({ atUs: 1_000_001, 2: 1, 1000000: 1, 1000001: 1 })
 })
 
 test('a log that is given less room drops entries that count nothing before it writes beyond that', () => {
   const rule = slidingLog({ limit: 4, window: '1s' })[RULE]
   const { charge, giveBack, fields } = rule.algorithm
-  // Room for two entries and a half.
-  const s = new Float64Array(3 + 9 + 2 * 2 + 1)
-  for (const nowUs of [0, 1]) charge(rule, rule, s, 3, nowUs, 1)
-  giveBack(rule, s, 3, 1, 1, 0, undefined)
-  charge(rule, rule, s, 3, 2, 1)
-  expect([fields(rule, s, 3), s.at(-1)]).toEqual([{ atUs: 2, 1: 1, 2: 1 }, 0])
+  // A ring of two and a half.
+  const s = new Float64Array(3 + 10 + 2 * 2 + 1)
+  for (const nowUs of [0, 1, 2]) charge(rule, rule, s, 3, nowUs, 1)
+  giveBack(rule, s, 3, 2, 1, 0, undefined)
+  charge(rule, rule, s, 3, 3, 1)
+  expect([fields(rule, s, 3), s.at(-1)]).toEqual([{ atUs: 3, 1: 1, 2: 1, 3: 1 }, 0])
 })
 
 test('a ring that is full keeps its places when entries that count nothing are dropped', () => {
   const key = new HeldKey(slidingLog({ limit: 8, window: '1s' }))
   for (let us = 0; us < 8; us++) key.take(us)
   for (let us = 0; us < 6; us++) key.give(8, 1, us)
-  for (const us of [8, 9, 10]) key.take(us)
-  expect([key.s[2], key.s[4], key.state]).toEqual([5, 10, { atUs: 10, 6: 1, 7: 1, 8: 1, 9: 1, 10: 1 }])
+  for (const us of [8, 9, 10, 11]) key.take(us)
+  expect([key.s[1], key.s[4], key.state]).toEqual([6, 10, { atUs: 11, 6: 1, 7: 1, 8: 1, 9: 1, 10: 1, 11: 1 }])
 })
 
 test('a log asks for the room that it has, and where that is used up for one more entry and a quarter', () => {
   const rule = slidingLog({ limit: 4, window: '1s' })[RULE]
   const key = new HeldKey(rule)
-  const roomFor = () => ((rule.algorithm.neededWords?.(key.s, 0) as number) - 9) / 2
+  const roomFor = () => ((rule.algorithm.neededWords?.(key.s, 0) as number) - 10) / 2
   const rooms = [0, 1, 2, 3, SECOND + 1, SECOND + 2].map((nowUs) => {
     const room = roomFor()
     key.take(nowUs)
     return room
   })
-  expect([...rooms, roomFor()]).toEqual([1, 2, 3, 5, 5, 5, 5])
+  expect([...rooms, roomFor()]).toEqual([0, 1, 2, 3, 5, 3, 3])
   key.take(SECOND + 4, 1)
-  expect([roomFor(), key.take(3 * SECOND), roomFor()]).toEqual([5, 0, 5])
+  expect([roomFor(), key.take(3 * SECOND), roomFor()]).toEqual([3, 0, 3])
+  const larger = new HeldKey(slidingLog({ limit: 8, window: '1s' }))
+  for (const us of [0, 1, 2, 3, 4]) larger.take(us)
+  expect([larger.s[1], larger.s[4], rule.algorithm.neededWords?.(larger.s, 0)]).toEqual([5, 5, 10 + 2 * 5])
 })
 
 describe('what stores are told of a state', () => {
   const ruleOf = (limit: number) => slidingLog({ limit, window: '1s' })[RULE]
 
-  test('is the room of a limit and a quarter more, and of one beyond it', () => {
-    expect([1, 3, 4, 8, 100].map((limit) => (ruleOf(limit).words - 9) / 2)).toEqual([2, 4, 5, 10, 125])
+  test('is the room of a limit and a quarter more', () => {
+    expect([1, 3, 4, 8, 100].map((limit) => (ruleOf(limit).words - 10) / 2)).toEqual([1, 3, 5, 10, 125])
   })
 
   test('is that one whose places lie outside of its ring is damaged', () => {
     const rule = ruleOf(8)
     const isDamaged = (first: number, held: number, room: number) => {
       const s = new Float64Array(rule.words)
-      s.set([1, first, held, held, room])
+      s.set([first, held, held, 0, room])
       return rule.algorithm.neededWords?.(s, 0) === Number.POSITIVE_INFINITY
     }
-    expect([isDamaged(4, 1, 5), isDamaged(0, 5, 5), isDamaged(7, 0, 5)]).toEqual([false, false, false])
-    expect([isDamaged(5, 1, 5), isDamaged(6, 1, 5), isDamaged(0, 6, 5), isDamaged(0, 2, 1)]).toEqual([true, true, true, true])
+    expect([isDamaged(4, 1, 5), isDamaged(0, 1, 0), isDamaged(0, 6, 5), isDamaged(7, 0, 5)]).toEqual([false, false, false, false])
+    expect([isDamaged(5, 1, 5), isDamaged(1, 1, 1), isDamaged(0, 7, 5), isDamaged(0, 2, 0)]).toEqual([true, true, true, true])
   })
 
   test('may be damaged: a total that the entries do not have is waited for until the newest has left', () => {
     const rule = ruleOf(20)
     const s = new Float64Array(rule.words)
     for (const us of [1, 2, 3]) rule.algorithm.charge(rule, rule, s, 0, us, 1)
-    s[3] = 10
+    s[2] = 10
     expect(rule.algorithm.untilUs(rule, s, 0, 4, 2)).toBe(3 + SECOND - 4)
     for (const us of [1, 2, 3]) rule.algorithm.giveBack(rule, s, 0, 4, 1, us, undefined)
-    expect([s[2], rule.algorithm.resetUs(rule, s, 0, 4)]).toEqual([0, 0])
+    expect([s[1], rule.algorithm.resetUs(rule, s, 0, 4)]).toEqual([0, 0])
   })
 
   test('stays the same from version to version: sums begin anew with every segment of 256 places', () => {
     const rule = ruleOf(1_000)
     const s = new Float64Array(rule.words)
-    for (let us = 1; us <= 600; us++) rule.algorithm.charge(rule, rule, s, 0, us, 1)
-    expect([0, 254, 255, 256, 511, 512].map((place) => s[9 + 2 * place + 1])).toEqual([1, 255, 256, 1, 256, 1])
+    for (let us = 1; us <= 601; us++) rule.algorithm.charge(rule, rule, s, 0, us, 1)
+    expect([0, 254, 255, 256, 511, 512].map((place) => s[10 + 2 * place])).toEqual([1, 255, 256, 1, 256, 1])
   })
 
   test('is less once most of it has left, if it had more than 64 places', () => {
     const placesAfter = (limit: number, left: number, places = 65) => {
       const rule = ruleOf(limit)
       const { charge, giveBack } = rule.algorithm
-      const s = new Float64Array(9 + 2 * places)
+      const s = new Float64Array(10 + 2 * places)
       for (let us = 1; us <= limit; us++) charge(rule, rule, s, 0, us, 1)
       // Entries that count nothing keep their places.
       for (let us = 1; us <= 12; us++) giveBack(rule, s, 0, limit, 1, us, undefined)
@@ -303,12 +320,12 @@ describe('what stores are told of a state', () => {
       charge(rule, rule, s, 0, SECOND + limit + 12 - left, 1)
       return [before, s[4]]
     }
-    expect(placesAfter(52, 0, 64)).toEqual([64, 64])
-    expect([placesAfter(55, 17, 68), placesAfter(55, 18, 68)]).toEqual([
+    expect(placesAfter(53, 1, 64)).toEqual([64, 64])
+    expect([placesAfter(56, 18, 68), placesAfter(56, 19, 68)]).toEqual([
       [68, 22],
       [68, 68],
     ])
-    expect([placesAfter(51, 0), placesAfter(52, 0), placesAfter(52, 15), placesAfter(52, 16), placesAfter(52, 17)]).toEqual([
+    expect([placesAfter(51, 1), placesAfter(53, 1), placesAfter(53, 16), placesAfter(53, 17), placesAfter(53, 18)]).toEqual([
       [63, 63],
       [65, 1],
       [65, 20],

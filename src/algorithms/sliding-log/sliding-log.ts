@@ -1,10 +1,12 @@
 /**
  * Sliding log: every admission is remembered until it is one window old. See sliding-log.md.
  *
- * State: [atUs, first, held, total, room, the newest entry, the time of the oldest, the sum before it, then a ring of `room` entries of (timeUs,
- * sum)]. `held` entries are in use from place `first` on, oldest first, and `total` is the sum of
- * their counts; some may have left the window already, they are dropped with the next charge.
- * Admissions of the same microsecond are one entry.
+ * State: [first, held, total, the sum of the last in the ring, room, the newest entry and its
+ * count, the time of the oldest, the sum before it, atUs, then a ring of `room` entries of (sum,
+ * timeUs)].
+ * `held` entries are in use. The newest stands in the head, the others in the ring from place
+ * `first` on, oldest first. `total` is the sum of their counts; some may have left the window
+ * already, they are dropped with the next charge. Admissions of the same microsecond are one entry.
  *
  * The ring is cut into segments. The sum of an entry is that of the counts from the beginning of
  * its segment up to it, so its count is the difference to the entry before it, and what many
@@ -12,24 +14,26 @@
  *
  * So a decision reads a few entries, however many there are: those that have left are found by
  * searching times, what they counted by a few sums. Where none has left it reads none. A charge
- * writes one entry. An entry that was given back and is not the newest stays as one that counts
- * nothing.
+ * moves the newest into the ring, and so writes one entry; what changes the newest writes none. An
+ * entry that was given back and is not the newest stays as one that counts nothing.
  */
 import { type Algorithm, type Format, type Limit, limitOf, type Rule } from '../algorithm.ts'
 import { type Duration, durationUs, invalid, onlyOptionsOf } from '../rate.ts'
 import { moveWords } from '../words.ts'
 
-const AT = 0
-const FIRST = 1
-const HELD = 2
-const TOTAL = 3
+const FIRST = 0
+const HELD = 1
+const TOTAL = 2
+/** The sum of the last entry in the ring. */
+const LAST_SUM = 3
 const ROOM = 4
 const NEWEST = 5
-const NEWEST_SUM = 6
+const NEWEST_COUNT = 6
 const OLDEST = 7
 /** The sum of the entries before the oldest in its segment. */
 const SUM_BEFORE = 8
-const ENTRIES = 9
+const AT = 9
+const ENTRIES = 10
 const ENTRY_WORDS = 2
 /**
  * A refund writes so many sums at most; to sum a whole log up takes one reading for each segment.
@@ -84,8 +88,8 @@ export const slidingLogAlgorithm: Algorithm = {
       figures,
       numbers: figures.join(' '),
       windowUs: figures[1] as number,
-      // One more than it admits, for what is charged beyond that.
-      words: wordsIn(Math.max(roomFor(capacity), capacity + 1)),
+      // As many in the ring as it admits: what is charged beyond that is the newest.
+      words: wordsIn(roomFor(capacity)),
       freshWords: ENTRIES,
     })
   },
@@ -95,9 +99,10 @@ export const slidingLogAlgorithm: Algorithm = {
    */
   neededWords(s, i) {
     const held = s[i + HELD] as number
+    const first = held > 0 ? (s[i + FIRST] as number) : 0
     const room = s[i + ROOM] as number
-    if (held > 0 && ((s[i + FIRST] as number) >= room || held > room)) return Number.POSITIVE_INFINITY
-    return wordsIn(held < room ? room : Math.max(room, roomFor(Math.min(held, s[i + TOTAL] as number) + 1)))
+    if ((first > 0 && first >= room) || held - 1 > room) return Number.POSITIVE_INFINITY
+    return wordsIn(held <= room ? room : Math.max(room, roomFor(Math.min(held, s[i + TOTAL] as number))))
   },
 
   /**
@@ -118,7 +123,7 @@ export const slidingLogAlgorithm: Algorithm = {
     if (most <= 0) return 0
     const left = leftBy(own, s, i, nowUs)
     const gone = sumOfOldest(s, i, left)
-    return gone >= most ? 0 : timeAt(s, i, placeOf(s, i, entryReaching(s, i, left, gone, most))) + own.windowUs - nowUs
+    return gone >= most ? 0 : timeOf(s, i, entryReaching(s, i, left, gone, most)) + own.windowUs - nowUs
   },
 
   resetUs(own, s, i, nowUs) {
@@ -150,12 +155,13 @@ export const slidingLogAlgorithm: Algorithm = {
   },
 
   giveBack(own, s, i, nowUs, cost, ofUs, _booked) {
-    if (ofUs < 0 ? used(own, s, i, nowUs) === 0 : heldOf(own, s, i, nowUs, ofUs) === 0) return -1
+    const left = leftBy(own, s, i, nowUs)
+    const entry = ofUs < 0 ? (s[i + HELD] as number) - 1 : entryOf(s, i, left, ofUs)
+    if (entry < left) return -1
     dropLeft(own, s, i, nowUs)
     const before = s[i + TOTAL] as number
     if (ofUs < 0) giveNewest(s, i, cost)
-    else giveEntry(s, i, entryFrom(s, i, 0, ofUs), cost)
-    dropEmptyNewest(s, i)
+    else giveEntry(s, i, entry - left, cost)
     s[i + AT] = effectiveUs(s, i, nowUs)
     return before - (s[i + TOTAL] as number)
   },
@@ -163,15 +169,14 @@ export const slidingLogAlgorithm: Algorithm = {
   fields(_own, s, i) {
     const fields: Record<string, number> = { atUs: s[i + AT] as number }
     for (let entry = 0; entry < (s[i + HELD] as number); entry++) {
-      const place = placeOf(s, i, entry)
-      const count = countAt(s, i, place)
-      if (count > 0) fields[`${timeAt(s, i, place)}`] = count
+      const count = countOf(s, i, entry)
+      if (count > 0) fields[`${timeOf(s, i, entry)}`] = count
     }
     return fields
   },
 }
 
-export const slidingLogFormat: Format = { format: 8, algorithm: slidingLogAlgorithm, figures: 2 }
+export const slidingLogFormat: Format = { format: 10, algorithm: slidingLogAlgorithm, figures: 2 }
 
 /**
  * The places of a ring for so many entries: a quarter more, so that it does not have to be made
@@ -189,17 +194,20 @@ function effectiveUs(s: Float64Array, i: number, nowUs: number): number {
   return Math.max(s[i + AT] as number, nowUs)
 }
 
-/** Where an entry stands in the ring. Entries are counted from the oldest that is held. */
+/**
+ * Where an entry stands in the ring. Entries are counted from the oldest that is held. The newest
+ * has the place that it gets when another comes.
+ */
 function placeOf(s: Float64Array, i: number, entry: number): number {
   const place = (s[i + FIRST] as number) + entry
   return place < (s[i + ROOM] as number) ? place : place - (s[i + ROOM] as number)
 }
 
-function timeAt(s: Float64Array, i: number, place: number): number {
+function sumAt(s: Float64Array, i: number, place: number): number {
   return s[i + ENTRIES + place * ENTRY_WORDS] as number
 }
 
-function sumAt(s: Float64Array, i: number, place: number): number {
+function timeAt(s: Float64Array, i: number, place: number): number {
   return s[i + ENTRIES + place * ENTRY_WORDS + 1] as number
 }
 
@@ -213,13 +221,21 @@ function countAt(s: Float64Array, i: number, place: number): number {
   return sumAt(s, i, place) - sumBefore(s, i, place)
 }
 
+function timeOf(s: Float64Array, i: number, entry: number): number {
+  return entry === (s[i + HELD] as number) - 1 ? (s[i + NEWEST] as number) : timeAt(s, i, placeOf(s, i, entry))
+}
+
+function countOf(s: Float64Array, i: number, entry: number): number {
+  return entry === (s[i + HELD] as number) - 1 ? (s[i + NEWEST_COUNT] as number) : countAt(s, i, placeOf(s, i, entry))
+}
+
 function put(s: Float64Array, i: number, place: number, timeUs: number, sum: number): void {
-  s[i + ENTRIES + place * ENTRY_WORDS] = timeUs
-  s[i + ENTRIES + place * ENTRY_WORDS + 1] = sum
+  s[i + ENTRIES + place * ENTRY_WORDS] = sum
+  s[i + ENTRIES + place * ENTRY_WORDS + 1] = timeUs
 }
 
 function addToSum(s: Float64Array, i: number, place: number, count: number): void {
-  s[i + ENTRIES + place * ENTRY_WORDS + 1] = sumAt(s, i, place) + count
+  s[i + ENTRIES + place * ENTRY_WORDS] = sumAt(s, i, place) + count
 }
 
 /** How many entries from a place on stand behind each other in one segment, out of so many. */
@@ -258,6 +274,7 @@ function leftBy(rule: Rule, s: Float64Array, i: number, nowUs: number): number {
 
 /** The sum of so many of the oldest entries. */
 function sumOfOldest(s: Float64Array, i: number, entries: number): number {
+  if (entries === (s[i + HELD] as number)) return s[i + TOTAL] as number
   let sum = 0
   let entry = 0
   while (entry < entries) {
@@ -270,20 +287,23 @@ function sumOfOldest(s: Float64Array, i: number, entries: number): number {
 }
 
 /**
- * The first entry at which the oldest ones count `most`, from one on before which they count `sum`.
+ * The first entry at which the oldest ones count `most`, from one on before which they count `sum`:
+ * the newest, if the others do not.
  */
 function entryReaching(s: Float64Array, i: number, from: number, sum: number, most: number): number {
-  const held = s[i + HELD] as number
+  const newest = (s[i + HELD] as number) - 1
+  if (from === newest) return newest
   let entry = from
   let place = placeOf(s, i, entry)
   let missing = most - sum + sumBefore(s, i, place)
   if (sumAt(s, i, place) >= missing) return entry
-  let run = runFrom(s, i, place, held - entry)
-  while (entry + run < held && sumAt(s, i, place + run - 1) < missing) {
+  let run = runFrom(s, i, place, newest - entry)
+  while (sumAt(s, i, place + run - 1) < missing) {
     missing -= sumAt(s, i, place + run - 1)
     entry += run
+    if (entry === newest) return newest
     place = placeOf(s, i, entry)
-    run = runFrom(s, i, place, held - entry)
+    run = runFrom(s, i, place, newest - entry)
   }
   let low = 0
   let high = run - 1
@@ -306,10 +326,11 @@ function used(rule: Rule, s: Float64Array, i: number, nowUs: number): number {
 function dropLeft(rule: Rule, s: Float64Array, i: number, nowUs: number): void {
   if (!hasLeft(rule, s, i, nowUs)) return
   const left = leftBy(rule, s, i, nowUs)
-  const held = s[i + HELD] as number
+  const kept = (s[i + HELD] as number) - left
   s[i + TOTAL] = (s[i + TOTAL] as number) - sumOfOldest(s, i, left)
-  s[i + HELD] = held - left
-  if (left < held) beginAt(s, i, placeOf(s, i, left))
+  if (kept > 1) beginAt(s, i, placeOf(s, i, left))
+  else begin(s, i, s[i + NEWEST] as number)
+  s[i + HELD] = kept
 }
 
 /** The oldest entry stands there from now on, behind one that was held until now. */
@@ -319,9 +340,21 @@ function beginAt(s: Float64Array, i: number, place: number): void {
   s[i + FIRST] = place
 }
 
-function addToNewest(s: Float64Array, i: number, cost: number): void {
-  addToSum(s, i, placeOf(s, i, (s[i + HELD] as number) - 1), cost)
-  s[i + NEWEST_SUM] = (s[i + NEWEST_SUM] as number) + cost
+/** The oldest entry, of this time, stands first in the ring, or is the newest. */
+function begin(s: Float64Array, i: number, timeUs: number): void {
+  s[i + FIRST] = 0
+  s[i + OLDEST] = timeUs
+  s[i + SUM_BEFORE] = 0
+}
+
+/** An entry of the ring, which counts so many, is the newest from now on. */
+function endWith(s: Float64Array, i: number, entry: number, count: number): void {
+  const place = placeOf(s, i, entry)
+  s[i + NEWEST] = timeAt(s, i, place)
+  s[i + NEWEST_COUNT] = count
+  s[i + HELD] = entry + 1
+  if (entry === 0) begin(s, i, s[i + NEWEST] as number)
+  else s[i + LAST_SUM] = sumAt(s, i, placeOf(s, i, entry - 1))
 }
 
 /**
@@ -340,23 +373,17 @@ function moveTo(own: Rule, to: Rule, s: Float64Array, i: number, nowUs: number, 
  * entry, or to the newest, which is of that time then.
  */
 function add(to: Rule, s: Float64Array, i: number, timeUs: number, cost: number): void {
-  const newestUs = (s[i + HELD] as number) > 0 ? (s[i + NEWEST] as number) : -1
-  if (newestUs > timeUs) {
+  const isHeld = (s[i + HELD] as number) > 0
+  if (isHeld && (s[i + NEWEST] as number) > timeUs) {
     addBefore(to, s, i, timeUs, cost)
     return
   }
-  if (newestUs === timeUs) addToNewest(s, i, cost)
-  else if ((s[i + TOTAL] as number) > to.capacity) mergeIntoNewest(s, i, timeUs, cost)
-  else append(to, s, i, timeUs, cost)
-  s[i + TOTAL] = (s[i + TOTAL] as number) + cost
-}
-
-function mergeIntoNewest(s: Float64Array, i: number, timeUs: number, cost: number): void {
-  addToNewest(s, i, cost)
-  const held = s[i + HELD] as number
-  s[i + ENTRIES + placeOf(s, i, held - 1) * ENTRY_WORDS] = timeUs
+  if (isHeld && (s[i + NEWEST] === timeUs || (s[i + TOTAL] as number) > to.capacity))
+    s[i + NEWEST_COUNT] = (s[i + NEWEST_COUNT] as number) + cost
+  else append(to, s, i, cost)
   s[i + NEWEST] = timeUs
-  if (held === 1) s[i + OLDEST] = timeUs
+  if ((s[i + HELD] as number) === 1) begin(s, i, timeUs)
+  s[i + TOTAL] = (s[i + TOTAL] as number) + cost
 }
 
 /** The same where the newest entry is of a later time. */
@@ -364,52 +391,48 @@ function addBefore(to: Rule, s: Float64Array, i: number, timeUs: number, cost: n
   let entry = entryFrom(s, i, 0, timeUs)
   if ((s[i + TOTAL] as number) > to.capacity) {
     // An entry that was given back whole is removed. The newest has something.
-    while (countAt(s, i, placeOf(s, i, entry)) === 0) entry += 1
-  } else if (timeAt(s, i, placeOf(s, i, entry)) > timeUs) {
-    makeRoom(s, i, roomIn(to, s, i))
+    while (countOf(s, i, entry) === 0) entry += 1
+  } else if (timeOf(s, i, entry) > timeUs) {
+    makeRoom(to, s, i)
     entry = entryFrom(s, i, 0, timeUs)
     insert(s, i, entry, timeUs)
   }
-  giveEntry(s, i, entry, -cost)
-  dropEmptyNewest(s, i)
+  addTo(s, i, entry, cost)
 }
 
-/** Makes an entry that counts nothing before another: those from there on move one place on. */
+/**
+ * Makes an entry that counts nothing before another: those of the ring from there on move one place
+ * on.
+ */
 function insert(s: Float64Array, i: number, at: number, timeUs: number): void {
-  const held = s[i + HELD] as number
-  for (let entry = held - 1; entry >= at; entry -= 1) {
+  const newest = (s[i + HELD] as number) - 1
+  for (let entry = newest - 1; entry >= at; entry -= 1) {
     const place = placeOf(s, i, entry)
     const count = countAt(s, i, place)
     put(s, i, placeOf(s, i, entry + 1), timeAt(s, i, place), count)
   }
   put(s, i, placeOf(s, i, at), timeUs, 0)
-  s[i + HELD] = held + 1
   // Counts have become sums again.
-  for (let entry = at; entry <= held; entry += 1) {
+  for (let entry = at; entry <= newest; entry += 1) {
     const place = placeOf(s, i, entry)
     addToSum(s, i, place, sumBefore(s, i, place))
   }
+  s[i + LAST_SUM] = sumAt(s, i, placeOf(s, i, newest))
+  s[i + HELD] = newest + 2
   if (at === 0) s[i + OLDEST] = timeUs
 }
 
-/** Adds an entry behind the newest. */
-function append(to: Rule, s: Float64Array, i: number, timeUs: number, count: number): void {
-  makeRoom(s, i, roomIn(to, s, i))
-  const held = s[i + HELD] as number
-  if (held === 0) begin(s, i, timeUs)
-  const place = placeOf(s, i, held)
-  const sum = place % SEGMENT === 0 ? count : (s[i + NEWEST_SUM] as number) + count
-  put(s, i, place, timeUs, sum)
-  s[i + HELD] = held + 1
-  s[i + NEWEST] = timeUs
-  s[i + NEWEST_SUM] = sum
-}
-
-/** An entry of this time stands first. */
-function begin(s: Float64Array, i: number, timeUs: number): void {
-  s[i + FIRST] = 0
-  s[i + OLDEST] = timeUs
-  s[i + SUM_BEFORE] = 0
+/** Makes an entry the newest. The one that was it moves into the ring. */
+function append(to: Rule, s: Float64Array, i: number, count: number): void {
+  if ((s[i + HELD] as number) > 0) {
+    makeRoom(to, s, i)
+    const place = placeOf(s, i, (s[i + HELD] as number) - 1)
+    const sum = (s[i + NEWEST_COUNT] as number) + (place % SEGMENT === 0 ? 0 : (s[i + LAST_SUM] as number))
+    put(s, i, place, s[i + NEWEST] as number, sum)
+    s[i + LAST_SUM] = sum
+  }
+  s[i + HELD] = (s[i + HELD] as number) + 1
+  s[i + NEWEST_COUNT] = count
 }
 
 /** The places that a ring may have: a smaller log has less room. */
@@ -419,40 +442,41 @@ function roomIn(to: Rule, s: Float64Array, i: number): number {
 
 /** More entries than a smaller log has places for become one, as of now. */
 function fitInto(to: Rule, s: Float64Array, i: number, atUs: number): void {
-  straighten(s, i)
+  if ((s[i + HELD] as number) > 1) straighten(s, i)
   const most = roomIn(to, s, i)
-  if ((s[i + HELD] as number) > most) gather(s, i, atUs, s[i + TOTAL] as number)
+  if ((s[i + HELD] as number) - 1 > most) gather(s, i, atUs, s[i + TOTAL] as number)
   else s[i + ROOM] = most
 }
 
-/** Makes room for one more entry. `most`: the places that there may be. */
-function makeRoom(s: Float64Array, i: number, most: number): void {
-  const held = s[i + HELD] as number
+/** Makes room for one more entry in the ring, of a log that has a newest one. */
+function makeRoom(to: Rule, s: Float64Array, i: number): void {
+  const stored = (s[i + HELD] as number) - 1
   const room = s[i + ROOM] as number
-  if (held < room && (room <= SMALL || held > room / 4)) return
+  if (stored < room && (room <= SMALL || stored > room / 4)) return
+  const most = roomIn(to, s, i)
   // A ring that grows needs nothing else if its entries stand in one piece.
-  if (room >= most || held < room || (s[i + FIRST] as number) > 0) straighten(s, i)
-  s[i + ROOM] = Math.min(most, Math.max(held < room ? 0 : room, roomFor((s[i + HELD] as number) + 1)))
+  if (room >= most || stored < room || (s[i + FIRST] as number) > 0) straighten(s, i)
+  s[i + ROOM] = Math.min(most, Math.max(stored < room ? 0 : room, roomFor(s[i + HELD] as number)))
 }
 
-/** Moves all entries to the front, without those that count nothing. */
+/** Moves all entries of the ring to its front, without those that count nothing. */
 function straighten(s: Float64Array, i: number): void {
-  const held = s[i + HELD] as number
+  const stored = (s[i + HELD] as number) - 1
   const room = s[i + ROOM] as number
   const first = s[i + FIRST] as number
   // Counts in place of sums, from the newest on: each is a difference to what stands before it.
-  for (let entry = held - 1; entry >= 0; entry -= 1) {
+  for (let entry = stored - 1; entry >= 0; entry -= 1) {
     const place = placeOf(s, i, entry)
     addToSum(s, i, place, -sumBefore(s, i, place))
   }
-  if (first + held > room) {
+  if (first + stored > room) {
     reverse(s, i, 0, first)
     reverse(s, i, first, room)
     reverse(s, i, 0, room)
-  } else if (first > 0) moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, held * ENTRY_WORDS)
+  } else if (first > 0) moveWords(s, i + ENTRIES, i + ENTRIES + first * ENTRY_WORDS, stored * ENTRY_WORDS)
   let kept = 0
   let sum = 0
-  for (let place = 0; place < held; place += 1) {
+  for (let place = 0; place < stored; place += 1) {
     const count = sumAt(s, i, place)
     if (count > 0) {
       sum = kept % SEGMENT === 0 ? count : sum + count
@@ -460,9 +484,9 @@ function straighten(s: Float64Array, i: number): void {
       kept += 1
     }
   }
-  begin(s, i, timeAt(s, i, 0))
-  s[i + HELD] = kept
-  s[i + NEWEST_SUM] = sum
+  s[i + HELD] = kept + 1
+  s[i + LAST_SUM] = sum
+  begin(s, i, kept > 0 ? timeAt(s, i, 0) : (s[i + NEWEST] as number))
 }
 
 /** Turns the order of the places round from one to before another. */
@@ -480,15 +504,12 @@ function reverse(s: Float64Array, i: number, from: number, to: number): void {
 }
 
 /**
- * The first entry of this microsecond or a later one, from one on; behind the newest, if there is
- * none. Mostly it is one of the newest, so it is searched for from there, and the newest itself is
- * not read.
+ * The first entry of this microsecond or a later one, from one on; the newest, if there is none.
+ * Mostly it is one of the newest, so it is searched for from there.
  */
 function entryFrom(s: Float64Array, i: number, from: number, timeUs: number): number {
-  let high = s[i + HELD] as number
-  if (high <= from || (s[i + NEWEST] as number) < timeUs) return high
-  high -= 1
-  if (s[i + NEWEST] === timeUs) return high
+  let high = (s[i + HELD] as number) - 1
+  if ((s[i + NEWEST] as number) <= timeUs) return high
   // `high` is not earlier. In the end `low` is, or stands before the first.
   let step = 1
   let low = high - step
@@ -506,12 +527,10 @@ function entryFrom(s: Float64Array, i: number, from: number, timeUs: number): nu
   return high
 }
 
-/** The permits in use of the entry of exactly this microsecond. */
-function heldOf(rule: Rule, s: Float64Array, i: number, nowUs: number, timeUs: number): number {
-  const entry = entryFrom(s, i, leftBy(rule, s, i, nowUs), timeUs)
-  if (entry === (s[i + HELD] as number)) return 0
-  const place = placeOf(s, i, entry)
-  return timeAt(s, i, place) === timeUs ? countAt(s, i, place) : 0
+/** The entry of exactly this microsecond, from one on, if it counts anything; -1 otherwise. */
+function entryOf(s: Float64Array, i: number, from: number, timeUs: number): number {
+  const entry = entryFrom(s, i, from, timeUs)
+  return timeOf(s, i, entry) === timeUs && countOf(s, i, entry) > 0 ? entry : -1
 }
 
 /**
@@ -520,32 +539,41 @@ function heldOf(rule: Rule, s: Float64Array, i: number, nowUs: number, timeUs: n
  */
 function giveNewest(s: Float64Array, i: number, cost: number): void {
   const kept = Math.max(0, (s[i + TOTAL] as number) - cost)
-  if (kept > 0) {
+  if (cost < (s[i + NEWEST_COUNT] as number)) s[i + NEWEST_COUNT] = (s[i + NEWEST_COUNT] as number) - cost
+  else if (kept > 0) {
     const last = entryReaching(s, i, 0, 0, kept)
-    addToSum(s, i, placeOf(s, i, last), kept - sumOfOldest(s, i, last + 1))
-    s[i + HELD] = last + 1
-  }
+    endWith(s, i, last, kept - sumOfOldest(s, i, last))
+  } else s[i + HELD] = 0
   s[i + TOTAL] = kept
 }
 
-/**
- * Takes `cost` out of one entry: out of its sum, and those of the entries behind it in its segment.
- */
+/** Takes `cost` out of one entry, and no more than it counts. */
 function giveEntry(s: Float64Array, i: number, entry: number, cost: number): void {
-  const place = placeOf(s, i, entry)
-  const given = Math.min(countAt(s, i, place), cost)
-  const end = place + runFrom(s, i, place, (s[i + HELD] as number) - entry)
-  for (let at = place; at < end; at += 1) addToSum(s, i, at, -given)
-  s[i + TOTAL] = (s[i + TOTAL] as number) - given
+  addTo(s, i, entry, -Math.min(countOf(s, i, entry), cost))
+  if (s[i + NEWEST_COUNT] === 0) dropEmptyNewest(s, i)
 }
 
-/** The newest entry counts something, or there is none. */
+/**
+ * Adds to what an entry counts: to its sum, and those of the entries behind it in its segment.
+ */
+function addTo(s: Float64Array, i: number, entry: number, count: number): void {
+  const stored = (s[i + HELD] as number) - 1
+  if (entry === stored) s[i + NEWEST_COUNT] = (s[i + NEWEST_COUNT] as number) + count
+  else {
+    const place = placeOf(s, i, entry)
+    const run = runFrom(s, i, place, stored - entry)
+    for (let at = place; at < place + run; at += 1) addToSum(s, i, at, count)
+    if (entry + run === stored) s[i + LAST_SUM] = (s[i + LAST_SUM] as number) + count
+  }
+  s[i + TOTAL] = (s[i + TOTAL] as number) + count
+}
+
+/** The newest entry is the last one that counts something. */
 function dropEmptyNewest(s: Float64Array, i: number): void {
-  let held = (s[i + TOTAL] as number) > 0 ? (s[i + HELD] as number) : 0
-  while (held > 0 && countAt(s, i, placeOf(s, i, held - 1)) === 0) held -= 1
-  s[i + HELD] = held
-  s[i + NEWEST] = held === 0 ? 0 : timeAt(s, i, placeOf(s, i, held - 1))
-  s[i + NEWEST_SUM] = held === 0 ? 0 : sumAt(s, i, placeOf(s, i, held - 1))
+  let entry = (s[i + TOTAL] as number) > 0 ? (s[i + HELD] as number) - 2 : -1
+  while (entry >= 0 && countAt(s, i, placeOf(s, i, entry)) === 0) entry -= 1
+  if (entry >= 0) endWith(s, i, entry, countAt(s, i, placeOf(s, i, entry)))
+  else s[i + HELD] = 0
 }
 
 /** Starts anew at `atUs` with everything that is used as one entry. */
@@ -554,8 +582,7 @@ function gather(s: Float64Array, i: number, atUs: number, permits: number): void
   s[i + AT] = atUs
   s[i + HELD] = permits === 0 ? 0 : 1
   s[i + TOTAL] = permits
-  s[i + ROOM] = Math.min(s[i + ROOM] as number, roomFor(1))
+  s[i + ROOM] = 0
   s[i + NEWEST] = atUs
-  s[i + NEWEST_SUM] = permits
-  if (permits > 0) put(s, i, 0, atUs, permits)
+  s[i + NEWEST_COUNT] = permits
 }

@@ -96,24 +96,24 @@ local function largeState(held, shape, head, at, s)
   elseif at + const.HEAD_WORDS * 8 > #text + 1 then
     text, from = bytesOf(held, at, at + const.HEAD_WORDS * 8 - 1), 1
   end
-  local a, b, c, d, e, f, g, h, i = unpackBytes('>ddddddddd', text, from)
-  local isInRange = a >= -1 and b >= -1 and c >= -1 and d >= -1 and e >= -1 and f >= -1 and g >= -1 and h >= -1 and i >= -1
-  local parts = a % 1 + b % 1 + c % 1 + d % 1 + e % 1 + f % 1 + g % 1 + h % 1 + i % 1
+  local a, b, c, d, e, f, g, h, i, j = unpackBytes('>dddddddddd', text, from)
+  local isInRange = a >= -1 and b >= -1 and c >= -1 and d >= -1 and e >= -1 and f >= -1 and g >= -1 and h >= -1 and i >= -1 and j >= -1
+  local parts = a % 1 + b % 1 + c % 1 + d % 1 + e % 1 + f % 1 + g % 1 + h % 1 + i % 1 + j % 1
   -- Infinity leaves no number as its part.
-  if not (isInRange and parts == 0 and a + b + c + d + e + f + g + h + i < const.NO_NUMBER * const.HEAD_WORDS) then
+  if not (isInRange and parts == 0 and a + b + c + d + e + f + g + h + i + j < const.NO_NUMBER * const.HEAD_WORDS) then
     foreign('a word is out of range')
   end
   if not s then
-    s = { a, b, c, d, e, f, g, h, i, held = held, at = at, words = words, head = head, length = words + 1, pages = {}, touched = {}, count = 0 }
+    s = { a, b, c, d, e, f, g, h, i, j, held = held, at = at, words = words, head = head, length = words + 1, pages = {}, touched = {}, count = 0 }
     return setmetatable(s, LARGE)
   end
-  for j = 1, s.count, 2 do
-    s[s.touched[j]] = nil
+  for k = 1, s.count, 2 do
+    s[s.touched[k]] = nil
   end
   if next(s.pages) then
     s.pages = {}
   end
-  s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9] = a, b, c, d, e, f, g, h, i
+  s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10] = a, b, c, d, e, f, g, h, i, j
   s.at, s.words, s.head, s.length, s.count = at, words, head, words + 1, 0
   return s
 end
@@ -123,6 +123,9 @@ end
 -- then.
 local function addChanges(pieces, size, s, last)
   local touched, changed, count = s.touched, nil, s.count
+  if count == 0 then
+    return size
+  end
   -- Mostly two words were written that had not been read, beside each other.
   if count == 4 and not touched[2] and not touched[4] and touched[3] == touched[1] + 1 and touched[3] <= last then
     pieces[size + 1], pieces[size + 2] = touched[1], pack('>dd', s[touched[1]], s[touched[3]])

@@ -354,11 +354,11 @@ export const largeStates = `-- Large states as bytes (see codec.ts): the words a
 -- place.
 
 -- So many words are written with the head of the record.
-const.HEAD_WORDS = 9
+const.HEAD_WORDS = 10
 
 -- What a record of a large state begins with: when it is idle, its head, and the first words.
 local function beginning(head, s, idleAtUs)
-  return idleAtUs < const.NO_NUMBER and pack('>I7Bc0ddddddddd', idleAtUs, #head, head, s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9])
+  return idleAtUs < const.NO_NUMBER and pack('>I7Bc0dddddddddd', idleAtUs, #head, head, s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10])
     or foreign('a state has no end')
 end
 
@@ -481,24 +481,24 @@ local function largeState(held, shape, head, at, s)
   elseif at + const.HEAD_WORDS * 8 > #text + 1 then
     text, from = bytesOf(held, at, at + const.HEAD_WORDS * 8 - 1), 1
   end
-  local a, b, c, d, e, f, g, h, i = unpackBytes('>ddddddddd', text, from)
-  local isInRange = a >= -1 and b >= -1 and c >= -1 and d >= -1 and e >= -1 and f >= -1 and g >= -1 and h >= -1 and i >= -1
-  local parts = a % 1 + b % 1 + c % 1 + d % 1 + e % 1 + f % 1 + g % 1 + h % 1 + i % 1
+  local a, b, c, d, e, f, g, h, i, j = unpackBytes('>dddddddddd', text, from)
+  local isInRange = a >= -1 and b >= -1 and c >= -1 and d >= -1 and e >= -1 and f >= -1 and g >= -1 and h >= -1 and i >= -1 and j >= -1
+  local parts = a % 1 + b % 1 + c % 1 + d % 1 + e % 1 + f % 1 + g % 1 + h % 1 + i % 1 + j % 1
   -- Infinity leaves no number as its part.
-  if not (isInRange and parts == 0 and a + b + c + d + e + f + g + h + i < const.NO_NUMBER * const.HEAD_WORDS) then
+  if not (isInRange and parts == 0 and a + b + c + d + e + f + g + h + i + j < const.NO_NUMBER * const.HEAD_WORDS) then
     foreign('a word is out of range')
   end
   if not s then
-    s = { a, b, c, d, e, f, g, h, i, held = held, at = at, words = words, head = head, length = words + 1, pages = {}, touched = {}, count = 0 }
+    s = { a, b, c, d, e, f, g, h, i, j, held = held, at = at, words = words, head = head, length = words + 1, pages = {}, touched = {}, count = 0 }
     return setmetatable(s, LARGE)
   end
-  for j = 1, s.count, 2 do
-    s[s.touched[j]] = nil
+  for k = 1, s.count, 2 do
+    s[s.touched[k]] = nil
   end
   if next(s.pages) then
     s.pages = {}
   end
-  s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9] = a, b, c, d, e, f, g, h, i
+  s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10] = a, b, c, d, e, f, g, h, i, j
   s.at, s.words, s.head, s.length, s.count = at, words, head, words + 1, 0
   return s
 end
@@ -508,6 +508,9 @@ end
 -- then.
 local function addChanges(pieces, size, s, last)
   local touched, changed, count = s.touched, nil, s.count
+  if count == 0 then
+    return size
+  end
   -- Mostly two words were written that had not been read, beside each other.
   if count == 4 and not touched[2] and not touched[4] and touched[3] == touched[1] + 1 and touched[3] <= last then
     pieces[size + 1], pieces[size + 2] = touched[1], pack('>dd', s[touched[1]], s[touched[3]])
@@ -2882,7 +2885,7 @@ end
   slidingLog: { needs: ['prelude'], text: `-- From src/algorithms/sliding-log/sliding-log.ts.
 do
   local function wordsIn(room)
-    return 9 + room * 2
+    return 10 + room * 2
   end
 
   -- The places of a ring for so many entries: a quarter more, so that it does not have to be made
@@ -2891,71 +2894,67 @@ do
     return entries + (entries / 4 - entries / 4 % 1)
   end
 
-  -- An entry of this time stands first.
+  -- The oldest entry, of this time, stands first in the ring, or is the newest.
   local function begin(s, i, timeUs)
-    s[i + 1] = 0
+    s[i] = 0
     s[i + 7] = timeUs
     s[i + 8] = 0
-  end
-
-  local function put(s, i, place, timeUs, sum)
-    s[i + 9 + place * 2] = timeUs
-    s[i + 9 + place * 2 + 1] = sum
   end
 
   -- Starts anew at \`atUs\` with everything that is used as one entry.
   local function gather(s, i, atUs, permits)
     begin(s, i, atUs)
-    s[i] = atUs
-    s[i + 2] = permits == 0 and 0 or 1
-    s[i + 3] = permits
-    s[i + 4] = min(s[i + 4], 1 + (1 / 4 - 1 / 4 % 1))
+    s[i + 9] = atUs
+    s[i + 1] = permits == 0 and 0 or 1
+    s[i + 2] = permits
+    s[i + 4] = 0
     s[i + 5] = atUs
     s[i + 6] = permits
-    if permits > 0 then
-      put(s, i, 0, atUs, permits)
-    end
   end
 
-  -- Where an entry stands in the ring. Entries are counted from the oldest that is held.
+  -- Where an entry stands in the ring. Entries are counted from the oldest that is held. The newest
+  -- has the place that it gets when another comes.
   local function placeOf(s, i, entry)
-    local place = s[i + 1] + entry
+    local place = s[i] + entry
     return place < s[i + 4] and place or place - s[i + 4]
   end
 
   -- The sum of the entries before a place in its segment.
   local function sumBefore(s, i, place)
-    if place == s[i + 1] then
+    if place == s[i] then
       return s[i + 8]
     end
-    return place % 256 == 0 and 0 or s[i + 9 + (place - 1) * 2 + 1]
+    return place % 256 == 0 and 0 or s[i + 10 + (place - 1) * 2]
   end
 
   -- The sum of so many of the oldest entries.
   local function sumOfOldest(s, i, entries)
+    if entries == s[i + 1] then
+      return s[i + 2]
+    end
     local sum = 0
     local entry = 0
     while entry < entries do
       local place = placeOf(s, i, entry)
       local run = (entries - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (entries - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-      sum = sum + (s[i + 9 + (place + run - 1) * 2 + 1] - sumBefore(s, i, place))
+      sum = sum + (s[i + 10 + (place + run - 1) * 2] - sumBefore(s, i, place))
       entry = entry + run
     end
     return sum
   end
 
   local function timeAt(s, i, place)
-    return s[i + 9 + place * 2]
+    return s[i + 10 + place * 2 + 1]
   end
 
   -- How many of the oldest entries have left the window. Mostly few, so they are searched for from
   -- there.
   local function leftBy(rule, s, i, nowUs)
-    if not (s[i + 2] > 0 and s[i + 7] + rule.windowUs <= (s[i] > nowUs and s[i] or nowUs)) then
+    if not (s[i + 1] > 0 and s[i + 7] + rule.windowUs <= (s[i + 9] > nowUs and s[i + 9] or nowUs)) then
       return 0
     end
-    local leftUs = (s[i] > nowUs and s[i] or nowUs) - rule.windowUs
-    local held = s[i + 2]
+    local leftUs = (s[i + 9] > nowUs and s[i + 9] or nowUs) - rule.windowUs
+    local held = s[i + 1]
     if s[i + 5] <= leftUs then
       return held
     end
@@ -2979,30 +2978,41 @@ do
   -- How many permits still count: the total, without what the entries counted that are held but have
   -- left the window.
   local function used(rule, s, i, nowUs)
-    return s[i + 2] > 0 and s[i + 7] + rule.windowUs <= (s[i] > nowUs and s[i] or nowUs) and s[i + 3] - sumOfOldest(s, i, leftBy(rule, s, i, nowUs)) or s[i + 3]
+    return s[i + 1] > 0 and s[i + 7] + rule.windowUs <= (s[i + 9] > nowUs and s[i + 9] or nowUs) and s[i + 2] - sumOfOldest(s, i, leftBy(rule, s, i, nowUs)) or s[i + 2]
   end
 
-  -- The first entry at which the oldest ones count \`most\`, from one on before which they count \`sum\`.
+  local function timeOf(s, i, entry)
+    return entry == s[i + 1] - 1 and s[i + 5] or timeAt(s, i, placeOf(s, i, entry))
+  end
+
+  -- The first entry at which the oldest ones count \`most\`, from one on before which they count \`sum\`:
+  -- the newest, if the others do not.
   local function entryReaching(s, i, from, sum, most)
-    local held = s[i + 2]
+    local newest = s[i + 1] - 1
+    if from == newest then
+      return newest
+    end
     local entry = from
     local place = placeOf(s, i, entry)
     local missing = most - sum + sumBefore(s, i, place)
-    if s[i + 9 + place * 2 + 1] >= missing then
+    if s[i + 10 + place * 2] >= missing then
       return entry
     end
-    local run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-    while entry + run < held and s[i + 9 + (place + run - 1) * 2 + 1] < missing do
-      missing = missing - s[i + 9 + (place + run - 1) * 2 + 1]
+    local run = (newest - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (newest - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+    while s[i + 10 + (place + run - 1) * 2] < missing do
+      missing = missing - s[i + 10 + (place + run - 1) * 2]
       entry = entry + run
+      if entry == newest then
+        return newest
+      end
       place = placeOf(s, i, entry)
-      run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+      run = (newest - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (newest - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
     end
     local low = 0
     local high = run - 1
     while low < high do
       local middle = (low + high) / 2 - (low + high) / 2 % 1
-      if s[i + 9 + (place + middle) * 2 + 1] < missing then
+      if s[i + 10 + (place + middle) * 2] < missing then
         low = middle + 1
       else
         high = middle
@@ -3014,25 +3024,32 @@ do
   -- The oldest entry stands there from now on, behind one that was held until now.
   local function beginAt(s, i, place)
     s[i + 8] = sumBefore(s, i, place)
-    s[i + 7] = s[i + 9 + place * 2]
-    s[i + 1] = place
+    s[i + 7] = s[i + 10 + place * 2 + 1]
+    s[i] = place
   end
 
   local function dropLeft(rule, s, i, nowUs)
-    if not (s[i + 2] > 0 and s[i + 7] + rule.windowUs <= (s[i] > nowUs and s[i] or nowUs)) then
+    if not (s[i + 1] > 0 and s[i + 7] + rule.windowUs <= (s[i + 9] > nowUs and s[i + 9] or nowUs)) then
       return
     end
     local left = leftBy(rule, s, i, nowUs)
-    local held = s[i + 2]
-    s[i + 3] = s[i + 3] - sumOfOldest(s, i, left)
-    s[i + 2] = held - left
-    if left < held then
+    local kept = s[i + 1] - left
+    s[i + 2] = s[i + 2] - sumOfOldest(s, i, left)
+    if kept > 1 then
       beginAt(s, i, placeOf(s, i, left))
+    else
+      begin(s, i, s[i + 5])
     end
+    s[i + 1] = kept
   end
 
   local function addToSum(s, i, place, count)
-    s[i + 9 + place * 2 + 1] = s[i + 9 + place * 2 + 1] + count
+    s[i + 10 + place * 2] = s[i + 10 + place * 2] + count
+  end
+
+  local function put(s, i, place, timeUs, sum)
+    s[i + 10 + place * 2] = sum
+    s[i + 10 + place * 2 + 1] = timeUs
   end
 
   -- Turns the order of the places round from one to before another.
@@ -3040,52 +3057,54 @@ do
     local low = from
     local high = to - 1
     while low < high do
-      local timeUs = s[i + 9 + low * 2]
-      local sum = s[i + 9 + low * 2 + 1]
-      put(s, i, low, s[i + 9 + high * 2], s[i + 9 + high * 2 + 1])
+      local timeUs = s[i + 10 + low * 2 + 1]
+      local sum = s[i + 10 + low * 2]
+      put(s, i, low, s[i + 10 + high * 2 + 1], s[i + 10 + high * 2])
       put(s, i, high, timeUs, sum)
       low = low + 1
       high = high - 1
     end
   end
 
-  -- Moves all entries to the front, without those that count nothing.
+  -- Moves all entries of the ring to its front, without those that count nothing.
   local function straighten(s, i)
-    local held = s[i + 2]
+    local stored = s[i + 1] - 1
     local room = s[i + 4]
-    local first = s[i + 1]
-    for entry = held - 1, 0, -1 do
+    local first = s[i]
+    for entry = stored - 1, 0, -1 do
       local place = placeOf(s, i, entry)
       addToSum(s, i, place, -sumBefore(s, i, place))
     end
-    if first + held > room then
+    if first + stored > room then
       reverse(s, i, 0, first)
       reverse(s, i, first, room)
       reverse(s, i, 0, room)
     elseif first > 0 then
-      moveWords(s, i + 9, i + 9 + first * 2, held * 2)
+      moveWords(s, i + 10, i + 10 + first * 2, stored * 2)
     end
     local kept = 0
     local sum = 0
-    for place = 0, held - 1 do
-      local count = s[i + 9 + place * 2 + 1]
+    for place = 0, stored - 1 do
+      local count = s[i + 10 + place * 2]
       if count > 0 then
         sum = kept % 256 == 0 and count or sum + count
-        put(s, i, kept, s[i + 9 + place * 2], sum)
+        put(s, i, kept, s[i + 10 + place * 2 + 1], sum)
         kept = kept + 1
       end
     end
-    begin(s, i, s[i + 9 + 0 * 2])
-    s[i + 2] = kept
-    s[i + 6] = sum
+    s[i + 1] = kept + 1
+    s[i + 3] = sum
+    begin(s, i, kept > 0 and s[i + 10 + 0 * 2 + 1] or s[i + 5])
   end
 
   -- More entries than a smaller log has places for become one, as of now.
   local function fitInto(to, s, i, atUs)
-    straighten(s, i)
-    local most = ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1
-    if s[i + 2] > most then
-      gather(s, i, atUs, s[i + 3])
+    if s[i + 1] > 1 then
+      straighten(s, i)
+    end
+    local most = ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 % 1
+    if s[i + 1] - 1 > most then
+      gather(s, i, atUs, s[i + 2])
     else
       s[i + 4] = most
     end
@@ -3099,21 +3118,16 @@ do
       return
     end
     dropLeft(to, s, i, nowUs)
-    if s[i + 4] > ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1 then
+    if s[i + 4] > ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 % 1 then
       fitInto(to, s, i, atUs)
     end
   end
 
-  -- The first entry of this microsecond or a later one, from one on; behind the newest, if there is
-  -- none. Mostly it is one of the newest, so it is searched for from there, and the newest itself is
-  -- not read.
+  -- The first entry of this microsecond or a later one, from one on; the newest, if there is none.
+  -- Mostly it is one of the newest, so it is searched for from there.
   local function entryFrom(s, i, from, timeUs)
-    local high = s[i + 2]
-    if high <= from or s[i + 5] < timeUs then
-      return high
-    end
-    high = high - 1
-    if s[i + 5] == timeUs then
+    local high = s[i + 1] - 1
+    if s[i + 5] <= timeUs then
       return high
     end
     local step = 1
@@ -3136,156 +3150,171 @@ do
   end
 
   local function countAt(s, i, place)
-    return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
+    return s[i + 10 + place * 2] - sumBefore(s, i, place)
   end
 
-  -- Makes room for one more entry. \`most\`: the places that there may be.
-  local function makeRoom(s, i, most)
-    local held = s[i + 2]
+  local function countOf(s, i, entry)
+    return entry == s[i + 1] - 1 and s[i + 6] or countAt(s, i, placeOf(s, i, entry))
+  end
+
+  -- Makes room for one more entry in the ring, of a log that has a newest one.
+  local function makeRoom(to, s, i)
+    local stored = s[i + 1] - 1
     local room = s[i + 4]
-    if held < room and (room <= 64 or held > room / 4) then
+    if stored < room and (room <= 64 or stored > room / 4) then
       return
     end
-    if room >= most or held < room or s[i + 1] > 0 then
+    local most = ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 % 1
+    if room >= most or stored < room or s[i] > 0 then
       straighten(s, i)
     end
-    s[i + 4] = min(most, max(held < room and 0 or room, roomFor(s[i + 2] + 1)))
+    s[i + 4] = min(most, max(stored < room and 0 or room, s[i + 1] + (s[i + 1] / 4 - s[i + 1] / 4 % 1)))
   end
 
-  -- Makes an entry that counts nothing before another: those from there on move one place on.
+  local function sumAt(s, i, place)
+    return s[i + 10 + place * 2]
+  end
+
+  -- Makes an entry that counts nothing before another: those of the ring from there on move one place
+  -- on.
   local function insert(s, i, at, timeUs)
-    local held = s[i + 2]
-    for entry = held - 1, at, -1 do
+    local newest = s[i + 1] - 1
+    for entry = newest - 1, at, -1 do
       local place = placeOf(s, i, entry)
       local count = countAt(s, i, place)
-      put(s, i, placeOf(s, i, entry + 1), s[i + 9 + place * 2], count)
+      put(s, i, placeOf(s, i, entry + 1), s[i + 10 + place * 2 + 1], count)
     end
     put(s, i, placeOf(s, i, at), timeUs, 0)
-    s[i + 2] = held + 1
-    for entry = at, held do
+    for entry = at, newest do
       local place = placeOf(s, i, entry)
       addToSum(s, i, place, sumBefore(s, i, place))
     end
+    s[i + 3] = sumAt(s, i, placeOf(s, i, newest))
+    s[i + 1] = newest + 2
     if at == 0 then
       s[i + 7] = timeUs
     end
   end
 
-  -- How many entries from a place on stand behind each other in one segment, out of so many.
-  local function runFrom(s, i, place, entries)
-    return entries < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and entries or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-  end
-
-  -- Takes \`cost\` out of one entry: out of its sum, and those of the entries behind it in its segment.
-  local function giveEntry(s, i, entry, cost)
-    local place = placeOf(s, i, entry)
-    local given = min(countAt(s, i, place), cost)
-    local end_ = place + runFrom(s, i, place, s[i + 2] - entry)
-    for at = place, end_ - 1 do
-      addToSum(s, i, at, -given)
+  -- Adds to what an entry counts: to its sum, and those of the entries behind it in its segment.
+  local function addTo(s, i, entry, count)
+    local stored = s[i + 1] - 1
+    if entry == stored then
+      s[i + 6] = s[i + 6] + count
+    else
+      local place = placeOf(s, i, entry)
+      local run = (stored - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (stored - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+      for at = place, place + run - 1 do
+        addToSum(s, i, at, count)
+      end
+      if entry + run == stored then
+        s[i + 3] = s[i + 3] + count
+      end
     end
-    s[i + 3] = s[i + 3] - given
-  end
-
-  local function sumAt(s, i, place)
-    return s[i + 9 + place * 2 + 1]
-  end
-
-  -- The newest entry counts something, or there is none.
-  local function dropEmptyNewest(s, i)
-    local held = s[i + 3] > 0 and s[i + 2] or 0
-    while held > 0 and countAt(s, i, placeOf(s, i, held - 1)) == 0 do
-      held = held - 1
-    end
-    s[i + 2] = held
-    s[i + 5] = held == 0 and 0 or timeAt(s, i, placeOf(s, i, held - 1))
-    s[i + 6] = held == 0 and 0 or sumAt(s, i, placeOf(s, i, held - 1))
+    s[i + 2] = s[i + 2] + count
   end
 
   -- The same where the newest entry is of a later time.
   local function addBefore(to, s, i, timeUs, cost)
     local entry = entryFrom(s, i, 0, timeUs)
-    if s[i + 3] > to.capacity then
-      while countAt(s, i, placeOf(s, i, entry)) == 0 do
+    if s[i + 2] > to.capacity then
+      while countOf(s, i, entry) == 0 do
         entry = entry + 1
       end
-    elseif timeAt(s, i, placeOf(s, i, entry)) > timeUs then
-      makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1)
+    elseif timeOf(s, i, entry) > timeUs then
+      makeRoom(to, s, i)
       entry = entryFrom(s, i, 0, timeUs)
       insert(s, i, entry, timeUs)
     end
-    giveEntry(s, i, entry, -cost)
-    dropEmptyNewest(s, i)
+    addTo(s, i, entry, cost)
   end
 
-  local function addToNewest(s, i, cost)
-    addToSum(s, i, placeOf(s, i, s[i + 2] - 1), cost)
-    s[i + 6] = s[i + 6] + cost
-  end
-
-  local function mergeIntoNewest(s, i, timeUs, cost)
-    addToNewest(s, i, cost)
-    local held = s[i + 2]
-    s[i + 9 + placeOf(s, i, held - 1) * 2] = timeUs
-    s[i + 5] = timeUs
-    if held == 1 then
-      s[i + 7] = timeUs
+  -- Makes an entry the newest. The one that was it moves into the ring.
+  local function append(to, s, i, count)
+    if s[i + 1] > 0 then
+      makeRoom(to, s, i)
+      local place = placeOf(s, i, s[i + 1] - 1)
+      local sum = s[i + 6] + (place % 256 == 0 and 0 or s[i + 3])
+      put(s, i, place, s[i + 5], sum)
+      s[i + 3] = sum
     end
-  end
-
-  -- Adds an entry behind the newest.
-  local function append(to, s, i, timeUs, count)
-    makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1)
-    local held = s[i + 2]
-    if held == 0 then
-      begin(s, i, timeUs)
-    end
-    local place = placeOf(s, i, held)
-    local sum = place % 256 == 0 and count or s[i + 6] + count
-    put(s, i, place, timeUs, sum)
-    s[i + 2] = held + 1
-    s[i + 5] = timeUs
-    s[i + 6] = sum
+    s[i + 1] = s[i + 1] + 1
+    s[i + 6] = count
   end
 
   -- Adds to the entry of a time, or makes it. Debt does not make a log grow: it is added to the next
   -- entry, or to the newest, which is of that time then.
   local function add(to, s, i, timeUs, cost)
-    local newestUs = s[i + 2] > 0 and s[i + 5] or -1
-    if newestUs > timeUs then
+    local isHeld = s[i + 1] > 0
+    if isHeld and s[i + 5] > timeUs then
       addBefore(to, s, i, timeUs, cost)
       return
     end
-    if newestUs == timeUs then
-      addToNewest(s, i, cost)
-    elseif s[i + 3] > to.capacity then
-      mergeIntoNewest(s, i, timeUs, cost)
+    if isHeld and (s[i + 5] == timeUs or s[i + 2] > to.capacity) then
+      s[i + 6] = s[i + 6] + cost
     else
-      append(to, s, i, timeUs, cost)
+      append(to, s, i, cost)
     end
-    s[i + 3] = s[i + 3] + cost
+    s[i + 5] = timeUs
+    if s[i + 1] == 1 then
+      begin(s, i, timeUs)
+    end
+    s[i + 2] = s[i + 2] + cost
   end
 
-  -- The permits in use of the entry of exactly this microsecond.
-  local function heldOf(rule, s, i, nowUs, timeUs)
-    local entry = entryFrom(s, i, leftBy(rule, s, i, nowUs), timeUs)
-    if entry == s[i + 2] then
-      return 0
-    end
+  -- The entry of exactly this microsecond, from one on, if it counts anything; -1 otherwise.
+  local function entryOf(s, i, from, timeUs)
+    local entry = entryFrom(s, i, from, timeUs)
+    return timeOf(s, i, entry) == timeUs and countOf(s, i, entry) > 0 and entry or -1
+  end
+
+  -- An entry of the ring, which counts so many, is the newest from now on.
+  local function endWith(s, i, entry, count)
     local place = placeOf(s, i, entry)
-    return s[i + 9 + place * 2] == timeUs and countAt(s, i, place) or 0
+    s[i + 5] = s[i + 10 + place * 2 + 1]
+    s[i + 6] = count
+    s[i + 1] = entry + 1
+    if entry == 0 then
+      begin(s, i, s[i + 5])
+    else
+      s[i + 3] = sumAt(s, i, placeOf(s, i, entry - 1))
+    end
   end
 
   -- Takes \`cost\` out of the newest entries: what is left ends with the entry at which the oldest ones
   -- count so much.
   local function giveNewest(s, i, cost)
-    local kept = 0 > s[i + 3] - cost and 0 or s[i + 3] - cost
-    if kept > 0 then
+    local kept = 0 > s[i + 2] - cost and 0 or s[i + 2] - cost
+    if cost < s[i + 6] then
+      s[i + 6] = s[i + 6] - cost
+    elseif kept > 0 then
       local last = entryReaching(s, i, 0, 0, kept)
-      addToSum(s, i, placeOf(s, i, last), kept - sumOfOldest(s, i, last + 1))
-      s[i + 2] = last + 1
+      endWith(s, i, last, kept - sumOfOldest(s, i, last))
+    else
+      s[i + 1] = 0
     end
-    s[i + 3] = kept
+    s[i + 2] = kept
+  end
+
+  -- The newest entry is the last one that counts something.
+  local function dropEmptyNewest(s, i)
+    local entry = s[i + 2] > 0 and s[i + 1] - 2 or -1
+    while entry >= 0 and countAt(s, i, placeOf(s, i, entry)) == 0 do
+      entry = entry - 1
+    end
+    if entry >= 0 then
+      endWith(s, i, entry, countAt(s, i, placeOf(s, i, entry)))
+    else
+      s[i + 1] = 0
+    end
+  end
+
+  -- Takes \`cost\` out of one entry, and no more than it counts.
+  local function giveEntry(s, i, entry, cost)
+    addTo(s, i, entry, -min(countOf(s, i, entry), cost))
+    if s[i + 6] == 0 then
+      dropEmptyNewest(s, i)
+    end
   end
 
   algorithms.slidingLog = {
@@ -3301,22 +3330,23 @@ do
         figures = figures,
         numbers = join(figures, ' '),
         windowUs = figures[1],
-        words = wordsIn(max(capacity + (capacity / 4 - capacity / 4 % 1), capacity + 1)),
-        freshWords = 9,
+        words = wordsIn(capacity + (capacity / 4 - capacity / 4 % 1)),
+        freshWords = 10,
       }
     end,
     -- A state whose places lie outside of its ring is damaged: no number of words is enough for it.
     neededWords = function(s, i)
-      local held = s[i + 2]
+      local held = s[i + 1]
+      local first = held > 0 and s[i] or 0
       local room = s[i + 4]
-      if held > 0 and (s[i + 1] >= room or held > room) then
+      if first > 0 and first >= room or held - 1 > room then
         return huge
       end
-      return wordsIn(held < room and room or max(room, roomFor((held < s[i + 3] and held or s[i + 3]) + 1)))
+      return wordsIn(held <= room and room or max(room, roomFor(held < s[i + 2] and held or s[i + 2])))
     end,
     -- A state dated more than one window ahead is re-dated: what counted then counts as admitted now.
     repair = function(own, s, i, nowUs)
-      local atUs = s[i]
+      local atUs = s[i + 9]
       if atUs - nowUs <= own.windowUs then
         return false
       end
@@ -3325,52 +3355,53 @@ do
     end,
     used = used,
     untilUs = function(own, s, i, nowUs, room)
-      local most = s[i + 3] - room
+      local most = s[i + 2] - room
       if most <= 0 then
         return 0
       end
       local left = leftBy(own, s, i, nowUs)
       local gone = sumOfOldest(s, i, left)
-      return gone >= most and 0 or timeAt(s, i, placeOf(s, i, entryReaching(s, i, left, gone, most))) + own.windowUs - nowUs
+      return gone >= most and 0 or timeOf(s, i, entryReaching(s, i, left, gone, most)) + own.windowUs - nowUs
     end,
     resetUs = function(own, s, i, nowUs)
-      local atUs = s[i] > nowUs and s[i] or nowUs
+      local atUs = s[i + 9] > nowUs and s[i + 9] or nowUs
       local goneUs = s[i + 5] + own.windowUs
-      return (s[i + 2] > 0 and goneUs > atUs and goneUs or atUs) - nowUs
+      return (s[i + 1] > 0 and goneUs > atUs and goneUs or atUs) - nowUs
     end,
     -- The entries keep their times. Those that have left the state's window or the caller's are
     -- dropped.
     charge = function(own, to, s, i, nowUs, cost)
-      local atUs = s[i] > nowUs and s[i] or nowUs
+      local atUs = s[i + 9] > nowUs and s[i + 9] or nowUs
       moveTo(own, to, s, i, nowUs, atUs)
       add(to, s, i, atUs, cost)
-      s[i] = atUs
+      s[i + 9] = atUs
       return atUs - nowUs
     end,
     chargeAt = function(own, to, s, i, nowUs, cost, ofUs)
-      local atUs = s[i] > nowUs and s[i] or nowUs
+      local atUs = s[i + 9] > nowUs and s[i + 9] or nowUs
       if ofUs + to.windowUs <= atUs then
         return false
       end
       moveTo(own, to, s, i, nowUs, atUs)
       add(to, s, i, ofUs < atUs and ofUs or atUs, cost)
-      s[i] = atUs
+      s[i + 9] = atUs
       return true
     end,
     giveBack = function(own, s, i, nowUs, cost, ofUs, _booked)
-      if ofUs < 0 and used(own, s, i, nowUs) == 0 or not (ofUs < 0) and heldOf(own, s, i, nowUs, ofUs) == 0 then
+      local left = leftBy(own, s, i, nowUs)
+      local entry = ofUs < 0 and s[i + 1] - 1 or entryOf(s, i, left, ofUs)
+      if entry < left then
         return -1
       end
       dropLeft(own, s, i, nowUs)
-      local before = s[i + 3]
+      local before = s[i + 2]
       if ofUs < 0 then
         giveNewest(s, i, cost)
       else
-        giveEntry(s, i, entryFrom(s, i, 0, ofUs), cost)
+        giveEntry(s, i, entry - left, cost)
       end
-      dropEmptyNewest(s, i)
-      s[i] = s[i] > nowUs and s[i] or nowUs
-      return before - s[i + 3]
+      s[i + 9] = s[i + 9] > nowUs and s[i + 9] or nowUs
+      return before - s[i + 2]
     end,
   }
 end
@@ -8999,45 +9030,49 @@ end
 
 -- From src/algorithms/sliding-log/sliding-log.ts.
 
--- Where an entry stands in the ring. Entries are counted from the oldest that is held.
+-- Where an entry stands in the ring. Entries are counted from the oldest that is held. The newest
+-- has the place that it gets when another comes.
 local function placeOf(s, i, entry)
-  local place = s[i + 1] + entry
+  local place = s[i] + entry
   return place < s[i + 4] and place or place - s[i + 4]
 end
 
 -- The sum of the entries before a place in its segment.
 local function sumBefore(s, i, place)
-  if place == s[i + 1] then
+  if place == s[i] then
     return s[i + 8]
   end
-  return place % 256 == 0 and 0 or s[i + 9 + (place - 1) * 2 + 1]
+  return place % 256 == 0 and 0 or s[i + 10 + (place - 1) * 2]
 end
 
 -- The sum of so many of the oldest entries.
 local function sumOfOldest(s, i, entries)
+  if entries == s[i + 1] then
+    return s[i + 2]
+  end
   local sum = 0
   local entry = 0
   while entry < entries do
     local place = placeOf(s, i, entry)
     local run = (entries - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (entries - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-    sum = sum + (s[i + 9 + (place + run - 1) * 2 + 1] - sumBefore(s, i, place))
+    sum = sum + (s[i + 10 + (place + run - 1) * 2] - sumBefore(s, i, place))
     entry = entry + run
   end
   return sum
 end
 
 local function timeAt(s, i, place)
-  return s[i + 9 + place * 2]
+  return s[i + 10 + place * 2 + 1]
 end
 
 -- How many of the oldest entries have left the window. Mostly few, so they are searched for from
 -- there.
 local function leftBy(rule, s, i, nowUs)
-  if not (s[i + 2] > 0 and s[i + 7] + rule.windowUs <= (s[i] > nowUs and s[i] or nowUs)) then
+  if not (s[i + 1] > 0 and s[i + 7] + rule.windowUs <= (s[i + 9] > nowUs and s[i + 9] or nowUs)) then
     return 0
   end
-  local leftUs = (s[i] > nowUs and s[i] or nowUs) - rule.windowUs
-  local held = s[i + 2]
+  local leftUs = (s[i + 9] > nowUs and s[i + 9] or nowUs) - rule.windowUs
+  local held = s[i + 1]
   if s[i + 5] <= leftUs then
     return held
   end
@@ -9058,27 +9093,34 @@ local function leftBy(rule, s, i, nowUs)
   return high
 end
 
--- The first entry at which the oldest ones count \`most\`, from one on before which they count \`sum\`.
+-- The first entry at which the oldest ones count \`most\`, from one on before which they count \`sum\`:
+-- the newest, if the others do not.
 local function entryReaching(s, i, from, sum, most)
-  local held = s[i + 2]
+  local newest = s[i + 1] - 1
+  if from == newest then
+    return newest
+  end
   local entry = from
   local place = placeOf(s, i, entry)
   local missing = most - sum + sumBefore(s, i, place)
-  if s[i + 9 + place * 2 + 1] >= missing then
+  if s[i + 10 + place * 2] >= missing then
     return entry
   end
-  local run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-  while entry + run < held and s[i + 9 + (place + run - 1) * 2 + 1] < missing do
-    missing = missing - s[i + 9 + (place + run - 1) * 2 + 1]
+  local run = (newest - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (newest - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+  while s[i + 10 + (place + run - 1) * 2] < missing do
+    missing = missing - s[i + 10 + (place + run - 1) * 2]
     entry = entry + run
+    if entry == newest then
+      return newest
+    end
     place = placeOf(s, i, entry)
-    run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+    run = (newest - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (newest - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
   end
   local low = 0
   local high = run - 1
   while low < high do
     local middle = (low + high) / 2 - (low + high) / 2 % 1
-    if s[i + 9 + (place + middle) * 2 + 1] < missing then
+    if s[i + 10 + (place + middle) * 2] < missing then
       low = middle + 1
     else
       high = middle
@@ -9087,16 +9129,11 @@ local function entryReaching(s, i, from, sum, most)
   return entry + low
 end
 
--- The first entry of this microsecond or a later one, from one on; behind the newest, if there is
--- none. Mostly it is one of the newest, so it is searched for from there, and the newest itself is
--- not read.
+-- The first entry of this microsecond or a later one, from one on; the newest, if there is none.
+-- Mostly it is one of the newest, so it is searched for from there.
 local function entryFrom(s, i, from, timeUs)
-  local high = s[i + 2]
-  if high <= from or s[i + 5] < timeUs then
-    return high
-  end
-  high = high - 1
-  if s[i + 5] == timeUs then
+  local high = s[i + 1] - 1
+  if s[i + 5] <= timeUs then
     return high
   end
   local step = 1
@@ -9119,16 +9156,24 @@ local function entryFrom(s, i, from, timeUs)
 end
 
 local function countAt(s, i, place)
-  return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
+  return s[i + 10 + place * 2] - sumBefore(s, i, place)
+end
+
+local function countOf(s, i, entry)
+  return entry == s[i + 1] - 1 and s[i + 6] or countAt(s, i, placeOf(s, i, entry))
+end
+
+local function timeOf(s, i, entry)
+  return entry == s[i + 1] - 1 and s[i + 5] or timeAt(s, i, placeOf(s, i, entry))
 end
 
 local function addToSum(s, i, place, count)
-  s[i + 9 + place * 2 + 1] = s[i + 9 + place * 2 + 1] + count
+  s[i + 10 + place * 2] = s[i + 10 + place * 2] + count
 end
 
 local function put(s, i, place, timeUs, sum)
-  s[i + 9 + place * 2] = timeUs
-  s[i + 9 + place * 2 + 1] = sum
+  s[i + 10 + place * 2] = sum
+  s[i + 10 + place * 2 + 1] = timeUs
 end
 
 -- Turns the order of the places round from one to before another.
@@ -9136,163 +9181,151 @@ local function reverse(s, i, from, to)
   local low = from
   local high = to - 1
   while low < high do
-    local timeUs = s[i + 9 + low * 2]
-    local sum = s[i + 9 + low * 2 + 1]
-    put(s, i, low, s[i + 9 + high * 2], s[i + 9 + high * 2 + 1])
+    local timeUs = s[i + 10 + low * 2 + 1]
+    local sum = s[i + 10 + low * 2]
+    put(s, i, low, s[i + 10 + high * 2 + 1], s[i + 10 + high * 2])
     put(s, i, high, timeUs, sum)
     low = low + 1
     high = high - 1
   end
 end
 
--- An entry of this time stands first.
+-- The oldest entry, of this time, stands first in the ring, or is the newest.
 local function begin(s, i, timeUs)
-  s[i + 1] = 0
+  s[i] = 0
   s[i + 7] = timeUs
   s[i + 8] = 0
 end
 
--- Moves all entries to the front, without those that count nothing.
+-- Moves all entries of the ring to its front, without those that count nothing.
 local function straighten(s, i)
-  local held = s[i + 2]
+  local stored = s[i + 1] - 1
   local room = s[i + 4]
-  local first = s[i + 1]
-  for entry = held - 1, 0, -1 do
+  local first = s[i]
+  for entry = stored - 1, 0, -1 do
     local place = placeOf(s, i, entry)
     addToSum(s, i, place, -sumBefore(s, i, place))
   end
-  if first + held > room then
+  if first + stored > room then
     reverse(s, i, 0, first)
     reverse(s, i, first, room)
     reverse(s, i, 0, room)
   elseif first > 0 then
-    moveWords(s, i + 9, i + 9 + first * 2, held * 2)
+    moveWords(s, i + 10, i + 10 + first * 2, stored * 2)
   end
   local kept = 0
   local sum = 0
-  for place = 0, held - 1 do
-    local count = s[i + 9 + place * 2 + 1]
+  for place = 0, stored - 1 do
+    local count = s[i + 10 + place * 2]
     if count > 0 then
       sum = kept % 256 == 0 and count or sum + count
-      put(s, i, kept, s[i + 9 + place * 2], sum)
+      put(s, i, kept, s[i + 10 + place * 2 + 1], sum)
       kept = kept + 1
     end
   end
-  begin(s, i, s[i + 9 + 0 * 2])
-  s[i + 2] = kept
-  s[i + 6] = sum
+  s[i + 1] = kept + 1
+  s[i + 3] = sum
+  begin(s, i, kept > 0 and s[i + 10 + 0 * 2 + 1] or s[i + 5])
 end
 
--- The places of a ring for so many entries: a quarter more, so that it does not have to be made
--- anew often.
-local function roomFor(entries)
-  return entries + (entries / 4 - entries / 4 % 1)
-end
-
--- Makes room for one more entry. \`most\`: the places that there may be.
-local function makeRoom(s, i, most)
-  local held = s[i + 2]
+-- Makes room for one more entry in the ring, of a log that has a newest one.
+local function makeRoom(to, s, i)
+  local stored = s[i + 1] - 1
   local room = s[i + 4]
-  if held < room and (room <= 64 or held > room / 4) then
+  if stored < room and (room <= 64 or stored > room / 4) then
     return
   end
-  if room >= most or held < room or s[i + 1] > 0 then
+  local most = ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 % 1
+  if room >= most or stored < room or s[i] > 0 then
     straighten(s, i)
   end
-  s[i + 4] = min(most, max(held < room and 0 or room, roomFor(s[i + 2] + 1)))
+  s[i + 4] = min(most, max(stored < room and 0 or room, s[i + 1] + (s[i + 1] / 4 - s[i + 1] / 4 % 1)))
 end
 
--- Makes an entry that counts nothing before another: those from there on move one place on.
+local function sumAt(s, i, place)
+  return s[i + 10 + place * 2]
+end
+
+-- Makes an entry that counts nothing before another: those of the ring from there on move one place
+-- on.
 local function insert(s, i, at, timeUs)
-  local held = s[i + 2]
-  for entry = held - 1, at, -1 do
+  local newest = s[i + 1] - 1
+  for entry = newest - 1, at, -1 do
     local place = placeOf(s, i, entry)
     local count = countAt(s, i, place)
-    put(s, i, placeOf(s, i, entry + 1), s[i + 9 + place * 2], count)
+    put(s, i, placeOf(s, i, entry + 1), s[i + 10 + place * 2 + 1], count)
   end
   put(s, i, placeOf(s, i, at), timeUs, 0)
-  s[i + 2] = held + 1
-  for entry = at, held do
+  for entry = at, newest do
     local place = placeOf(s, i, entry)
     addToSum(s, i, place, sumBefore(s, i, place))
   end
+  s[i + 3] = sumAt(s, i, placeOf(s, i, newest))
+  s[i + 1] = newest + 2
   if at == 0 then
     s[i + 7] = timeUs
   end
 end
 
--- How many entries from a place on stand behind each other in one segment, out of so many.
-local function runFrom(s, i, place, entries)
-  return entries < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and entries or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-end
-
--- Takes \`cost\` out of one entry: out of its sum, and those of the entries behind it in its segment.
-local function giveEntry(s, i, entry, cost)
-  local place = placeOf(s, i, entry)
-  local given = min(countAt(s, i, place), cost)
-  local end_ = place + runFrom(s, i, place, s[i + 2] - entry)
-  for at = place, end_ - 1 do
-    addToSum(s, i, at, -given)
+-- Adds to what an entry counts: to its sum, and those of the entries behind it in its segment.
+local function addTo(s, i, entry, count)
+  local stored = s[i + 1] - 1
+  if entry == stored then
+    s[i + 6] = s[i + 6] + count
+  else
+    local place = placeOf(s, i, entry)
+    local run = (stored - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (stored - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+    for at = place, place + run - 1 do
+      addToSum(s, i, at, count)
+    end
+    if entry + run == stored then
+      s[i + 3] = s[i + 3] + count
+    end
   end
-  s[i + 3] = s[i + 3] - given
-end
-
-local function sumAt(s, i, place)
-  return s[i + 9 + place * 2 + 1]
-end
-
--- The newest entry counts something, or there is none.
-local function dropEmptyNewest(s, i)
-  local held = s[i + 3] > 0 and s[i + 2] or 0
-  while held > 0 and countAt(s, i, placeOf(s, i, held - 1)) == 0 do
-    held = held - 1
-  end
-  s[i + 2] = held
-  s[i + 5] = held == 0 and 0 or timeAt(s, i, placeOf(s, i, held - 1))
-  s[i + 6] = held == 0 and 0 or sumAt(s, i, placeOf(s, i, held - 1))
+  s[i + 2] = s[i + 2] + count
 end
 
 -- The same where the newest entry is of a later time.
 local function addBefore(to, s, i, timeUs, cost)
   local entry = entryFrom(s, i, 0, timeUs)
-  if s[i + 3] > to.capacity then
-    while countAt(s, i, placeOf(s, i, entry)) == 0 do
+  if s[i + 2] > to.capacity then
+    while countOf(s, i, entry) == 0 do
       entry = entry + 1
     end
-  elseif timeAt(s, i, placeOf(s, i, entry)) > timeUs then
-    makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1)
+  elseif timeOf(s, i, entry) > timeUs then
+    makeRoom(to, s, i)
     entry = entryFrom(s, i, 0, timeUs)
     insert(s, i, entry, timeUs)
   end
-  giveEntry(s, i, entry, -cost)
-  dropEmptyNewest(s, i)
+  addTo(s, i, entry, cost)
 end
 
 local capacity = figures[0]
-local room = capacity + (capacity / 4 - capacity / 4 % 1) > capacity + 1 and capacity + (capacity / 4 - capacity / 4 % 1) or capacity + 1
+local room = capacity + (capacity / 4 - capacity / 4 % 1)
 local rule = {
   capacity = capacity,
   windowUs = figures[1],
-  words = 9 + room * 2,
-  freshWords = 9,
+  words = 10 + room * 2,
+  freshWords = 10,
 }
 local function neededWords(s)
   local result
   do
-    local held = s[3]
+    local held = s[2]
+    local first = held > 0 and s[1] or 0
     local room = s[5]
-    if held > 0 and (s[2] >= room or held > room) then
+    if first > 0 and first >= room or held - 1 > room then
       result = huge
     else
       local chosen
-      if held < room then
+      if held <= room then
         chosen = room
       else
-        local entries = (held < s[4] and held or s[4]) + 1
+        local entries = held < s[3] and held or s[3]
         chosen = room > entries + (entries / 4 - entries / 4 % 1) and room or entries + (entries / 4 - entries / 4 % 1)
       end
       local room2 = chosen
-      result = 9 + room2 * 2
+      result = 10 + room2 * 2
     end
   end
   return result
@@ -9306,30 +9339,26 @@ do
     if isHeld then
       local result2
       do
-        local atUs = s[1]
+        local atUs = s[10]
         if atUs - nowUs <= rule.windowUs then
           result2 = false
         else
-          local permits = s[3] > 0 and s[8] + rule.windowUs <= (s[1] > atUs and s[1] or atUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, atUs)) or s[4]
-          s[2] = 0
+          local permits = s[2] > 0 and s[8] + rule.windowUs <= (s[10] > atUs and s[10] or atUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, atUs)) or s[3]
+          s[1] = 0
           s[8] = nowUs
           s[9] = 0
-          s[1] = nowUs
-          s[3] = permits == 0 and 0 or 1
-          s[4] = permits
-          s[5] = s[5] < 1 + (0.25 - 0.25 % 1) and s[5] or 1 + (0.25 - 0.25 % 1)
+          s[10] = nowUs
+          s[2] = permits == 0 and 0 or 1
+          s[3] = permits
+          s[5] = 0
           s[6] = nowUs
           s[7] = permits
-          if permits > 0 then
-            s[10] = nowUs
-            s[11] = permits
-          end
           result2 = true
         end
       end
       chosen = result2
     else
-      clearWords(s, 1, 9)
+      clearWords(s, 1, 10)
       chosen = false
     end
     changed = chosen
@@ -9344,22 +9373,28 @@ do
       local room = rule.capacity - cost
       local result3
       do
-        local most = s[4] - room
+        local most = s[3] - room
         if most <= 0 then
           result3 = 0
         else
           local left = leftBy(rule, s, 1, nowUs)
           local gone = sumOfOldest(s, 1, left)
-          local chosen2
+          local chosen3
           if gone >= most then
-            chosen2 = 0
+            chosen3 = 0
           else
             local entry = entryReaching(s, 1, left, gone, most)
-            local place = s[2] + entry
-            local place2 = place < s[5] and place or place - s[5]
-            chosen2 = s[10 + place2 * 2] + rule.windowUs - nowUs
+            local chosen2
+            if entry == s[2] - 1 then
+              chosen2 = s[6]
+            else
+              local place = s[1] + entry
+              local place2 = place < s[5] and place or place - s[5]
+              chosen2 = s[11 + place2 * 2 + 1]
+            end
+            chosen3 = chosen2 + rule.windowUs - nowUs
           end
-          result3 = chosen2
+          result3 = chosen3
         end
       end
       local waitUs = result3
@@ -9375,155 +9410,146 @@ do
     local lateUs = 0
     if isTaken and cost > 0 then
       changed = true
-      local atUs2 = s[1] > nowUs and s[1] or nowUs
-      if s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) then
+      local atUs2 = s[10] > nowUs and s[10] or nowUs
+      if s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) then
         local left2 = leftBy(rule, s, 1, nowUs)
-        local held = s[3]
-        s[4] = s[4] - sumOfOldest(s, 1, left2)
-        s[3] = held - left2
-        if left2 < held then
-          local place3 = s[2] + left2
+        local kept = s[2] - left2
+        s[3] = s[3] - sumOfOldest(s, 1, left2)
+        if kept > 1 then
+          local place3 = s[1] + left2
           local place4 = place3 < s[5] and place3 or place3 - s[5]
           local result6
-          if place4 == s[2] then
+          if place4 == s[1] then
             result6 = s[9]
           else
-            local chosen3
+            local chosen4
             if place4 % 256 == 0 then
-              chosen3 = 0
+              chosen4 = 0
             else
               local place5 = place4 - 1
-              chosen3 = s[10 + place5 * 2 + 1]
+              chosen4 = s[11 + place5 * 2]
             end
-            result6 = chosen3
+            result6 = chosen4
           end
           s[9] = result6
-          s[8] = s[10 + place4 * 2]
-          s[2] = place4
+          s[8] = s[11 + place4 * 2 + 1]
+          s[1] = place4
+        else
+          local timeUs = s[6]
+          s[1] = 0
+          s[8] = timeUs
+          s[9] = 0
         end
+        s[2] = kept
       end
       do
-        local newestUs = s[3] > 0 and s[6] or -1
-        if newestUs > atUs2 then
+        local isHeld2 = s[2] > 0
+        if isHeld2 and s[6] > atUs2 then
           addBefore(rule, s, 1, atUs2, cost)
         else
-          if newestUs == atUs2 then
-            local entry2 = s[3] - 1
-            local place6 = s[2] + entry2
-            local place7 = place6 < s[5] and place6 or place6 - s[5]
-            s[10 + place7 * 2 + 1] = s[10 + place7 * 2 + 1] + cost
+          if isHeld2 and (s[6] == atUs2 or s[3] > rule.capacity) then
             s[7] = s[7] + cost
-          elseif s[4] > rule.capacity then
-            local entry3 = s[3] - 1
-            local place8 = s[2] + entry3
-            local place9 = place8 < s[5] and place8 or place8 - s[5]
-            s[10 + place9 * 2 + 1] = s[10 + place9 * 2 + 1] + cost
-            s[7] = s[7] + cost
-            local held2 = s[3]
-            local entry4 = held2 - 1
-            local place10 = s[2] + entry4
-            s[10 + (place10 < s[5] and place10 or place10 - s[5]) * 2] = atUs2
-            s[6] = atUs2
-            if held2 == 1 then
-              s[8] = atUs2
-            end
           else
-            local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
-            do
-              local held3 = s[3]
-              local room2 = s[5]
-              if not (held3 < room2 and (room2 <= 64 or held3 > room2 / 4)) then
-                if room2 >= most2 or held3 < room2 or s[2] > 0 then
-                  local held4 = s[3]
-                  local room3 = s[5]
-                  local first = s[2]
-                  for entry5 = held4 - 1, 0, -1 do
-                    local entry6 = entry5
-                    local place11 = s[2] + entry6
-                    local place12 = place11 < s[5] and place11 or place11 - s[5]
-                    local result9
-                    if place12 == s[2] then
-                      result9 = s[9]
-                    else
-                      local chosen4
-                      if place12 % 256 == 0 then
-                        chosen4 = 0
+            if s[2] > 0 then
+              do
+                local stored = s[2] - 1
+                local room2 = s[5]
+                if not (stored < room2 and (room2 <= 64 or stored > room2 / 4)) then
+                  local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 % 1
+                  if room2 >= most2 or stored < room2 or s[1] > 0 then
+                    local stored2 = s[2] - 1
+                    local room3 = s[5]
+                    local first = s[1]
+                    for entry2 = stored2 - 1, 0, -1 do
+                      local entry3 = entry2
+                      local place6 = s[1] + entry3
+                      local place7 = place6 < s[5] and place6 or place6 - s[5]
+                      local result9
+                      if place7 == s[1] then
+                        result9 = s[9]
                       else
-                        local place13 = place12 - 1
-                        chosen4 = s[10 + place13 * 2 + 1]
+                        local chosen5
+                        if place7 % 256 == 0 then
+                          chosen5 = 0
+                        else
+                          local place8 = place7 - 1
+                          chosen5 = s[11 + place8 * 2]
+                        end
+                        result9 = chosen5
                       end
-                      result9 = chosen4
+                      local count = -result9
+                      s[11 + place7 * 2] = s[11 + place7 * 2] + count
                     end
-                    local count = -result9
-                    s[10 + place12 * 2 + 1] = s[10 + place12 * 2 + 1] + count
-                  end
-                  if first + held4 > room3 then
-                    reverse(s, 1, 0, first)
-                    reverse(s, 1, first, room3)
-                    reverse(s, 1, 0, room3)
-                  elseif first > 0 then
-                    moveWords(s, 10, 10 + first * 2, held4 * 2)
-                  end
-                  local kept = 0
-                  local sum = 0
-                  for place14 = 0, held4 - 1 do
-                    local place15 = place14
-                    local count2 = s[10 + place15 * 2 + 1]
-                    if count2 > 0 then
-                      sum = kept % 256 == 0 and count2 or sum + count2
-                      local earlier = kept
-                      local place16 = place14
-                      local timeUs = s[10 + place16 * 2]
-                      local sum2 = sum
-                      s[10 + earlier * 2] = timeUs
-                      s[10 + earlier * 2 + 1] = sum2
-                      kept = kept + 1
+                    if first + stored2 > room3 then
+                      reverse(s, 1, 0, first)
+                      reverse(s, 1, first, room3)
+                      reverse(s, 1, 0, room3)
+                    elseif first > 0 then
+                      moveWords(s, 11, 11 + first * 2, stored2 * 2)
                     end
+                    local kept2 = 0
+                    local sum = 0
+                    for place9 = 0, stored2 - 1 do
+                      local place10 = place9
+                      local count2 = s[11 + place10 * 2]
+                      if count2 > 0 then
+                        sum = kept2 % 256 == 0 and count2 or sum + count2
+                        local earlier = kept2
+                        local place11 = place9
+                        local timeUs2 = s[11 + place11 * 2 + 1]
+                        local sum2 = sum
+                        s[11 + earlier * 2] = sum2
+                        s[11 + earlier * 2 + 1] = timeUs2
+                        kept2 = kept2 + 1
+                      end
+                    end
+                    s[2] = kept2 + 1
+                    s[4] = sum
+                    local timeUs3 = kept2 > 0 and s[12] or s[6]
+                    s[1] = 0
+                    s[8] = timeUs3
+                    s[9] = 0
                   end
-                  local timeUs2 = s[10]
-                  s[2] = 0
-                  s[8] = timeUs2
-                  s[9] = 0
-                  s[3] = kept
-                  s[7] = sum
+                  local earlier2 = stored < room2 and 0 or room2
+                  local entries = s[2]
+                  s[5] = most2 < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most2 or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
                 end
-                local earlier2 = held3 < room2 and 0 or room2
-                local entries = s[3] + 1
-                s[5] = most2 < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most2 or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
               end
+              local entry4 = s[2] - 1
+              local place12 = s[1] + entry4
+              local place13 = place12 < s[5] and place12 or place12 - s[5]
+              local sum3 = s[7] + (place13 % 256 == 0 and 0 or s[4])
+              local timeUs4 = s[6]
+              s[11 + place13 * 2] = sum3
+              s[11 + place13 * 2 + 1] = timeUs4
+              s[4] = sum3
             end
-            local held5 = s[3]
-            if held5 == 0 then
-              s[2] = 0
-              s[8] = atUs2
-              s[9] = 0
-            end
-            local place17 = s[2] + held5
-            local place18 = place17 < s[5] and place17 or place17 - s[5]
-            local sum3 = place18 % 256 == 0 and cost or s[7] + cost
-            s[10 + place18 * 2] = atUs2
-            s[10 + place18 * 2 + 1] = sum3
-            s[3] = held5 + 1
-            s[6] = atUs2
-            s[7] = sum3
+            s[2] = s[2] + 1
+            s[7] = cost
           end
-          s[4] = s[4] + cost
+          s[6] = atUs2
+          if s[2] == 1 then
+            s[1] = 0
+            s[8] = atUs2
+            s[9] = 0
+          end
+          s[3] = s[3] + cost
         end
       end
-      s[1] = atUs2
+      s[10] = atUs2
       lateUs = atUs2 - nowUs
     end
     local lateUs2 = lateUs
-    remaining = max(0, rule.capacity - (s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[4]))
-    local atUs3 = s[1] > nowUs and s[1] or nowUs
+    remaining = max(0, rule.capacity - (s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]))
+    local atUs3 = s[10] > nowUs and s[10] or nowUs
     local goneUs = s[6] + rule.windowUs
-    resetUs = (s[3] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
+    resetUs = (s[2] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
     enteredUs = nowUs + lateUs2
   end
 end
 return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
-return each, rule.words, 9, rule.windowUs, neededWords
+return each, rule.words, 10, rule.windowUs, neededWords
 `,
   charge: `local max = math.max
 local min = math.min
@@ -9549,45 +9575,49 @@ end
 
 -- From src/algorithms/sliding-log/sliding-log.ts.
 
--- Where an entry stands in the ring. Entries are counted from the oldest that is held.
+-- Where an entry stands in the ring. Entries are counted from the oldest that is held. The newest
+-- has the place that it gets when another comes.
 local function placeOf(s, i, entry)
-  local place = s[i + 1] + entry
+  local place = s[i] + entry
   return place < s[i + 4] and place or place - s[i + 4]
 end
 
 -- The sum of the entries before a place in its segment.
 local function sumBefore(s, i, place)
-  if place == s[i + 1] then
+  if place == s[i] then
     return s[i + 8]
   end
-  return place % 256 == 0 and 0 or s[i + 9 + (place - 1) * 2 + 1]
+  return place % 256 == 0 and 0 or s[i + 10 + (place - 1) * 2]
 end
 
 -- The sum of so many of the oldest entries.
 local function sumOfOldest(s, i, entries)
+  if entries == s[i + 1] then
+    return s[i + 2]
+  end
   local sum = 0
   local entry = 0
   while entry < entries do
     local place = placeOf(s, i, entry)
     local run = (entries - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (entries - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-    sum = sum + (s[i + 9 + (place + run - 1) * 2 + 1] - sumBefore(s, i, place))
+    sum = sum + (s[i + 10 + (place + run - 1) * 2] - sumBefore(s, i, place))
     entry = entry + run
   end
   return sum
 end
 
 local function timeAt(s, i, place)
-  return s[i + 9 + place * 2]
+  return s[i + 10 + place * 2 + 1]
 end
 
 -- How many of the oldest entries have left the window. Mostly few, so they are searched for from
 -- there.
 local function leftBy(rule, s, i, nowUs)
-  if not (s[i + 2] > 0 and s[i + 7] + rule.windowUs <= (s[i] > nowUs and s[i] or nowUs)) then
+  if not (s[i + 1] > 0 and s[i + 7] + rule.windowUs <= (s[i + 9] > nowUs and s[i + 9] or nowUs)) then
     return 0
   end
-  local leftUs = (s[i] > nowUs and s[i] or nowUs) - rule.windowUs
-  local held = s[i + 2]
+  local leftUs = (s[i + 9] > nowUs and s[i + 9] or nowUs) - rule.windowUs
+  local held = s[i + 1]
   if s[i + 5] <= leftUs then
     return held
   end
@@ -9608,16 +9638,11 @@ local function leftBy(rule, s, i, nowUs)
   return high
 end
 
--- The first entry of this microsecond or a later one, from one on; behind the newest, if there is
--- none. Mostly it is one of the newest, so it is searched for from there, and the newest itself is
--- not read.
+-- The first entry of this microsecond or a later one, from one on; the newest, if there is none.
+-- Mostly it is one of the newest, so it is searched for from there.
 local function entryFrom(s, i, from, timeUs)
-  local high = s[i + 2]
-  if high <= from or s[i + 5] < timeUs then
-    return high
-  end
-  high = high - 1
-  if s[i + 5] == timeUs then
+  local high = s[i + 1] - 1
+  if s[i + 5] <= timeUs then
     return high
   end
   local step = 1
@@ -9640,16 +9665,24 @@ local function entryFrom(s, i, from, timeUs)
 end
 
 local function countAt(s, i, place)
-  return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
+  return s[i + 10 + place * 2] - sumBefore(s, i, place)
+end
+
+local function countOf(s, i, entry)
+  return entry == s[i + 1] - 1 and s[i + 6] or countAt(s, i, placeOf(s, i, entry))
+end
+
+local function timeOf(s, i, entry)
+  return entry == s[i + 1] - 1 and s[i + 5] or timeAt(s, i, placeOf(s, i, entry))
 end
 
 local function addToSum(s, i, place, count)
-  s[i + 9 + place * 2 + 1] = s[i + 9 + place * 2 + 1] + count
+  s[i + 10 + place * 2] = s[i + 10 + place * 2] + count
 end
 
 local function put(s, i, place, timeUs, sum)
-  s[i + 9 + place * 2] = timeUs
-  s[i + 9 + place * 2 + 1] = sum
+  s[i + 10 + place * 2] = sum
+  s[i + 10 + place * 2 + 1] = timeUs
 end
 
 -- Turns the order of the places round from one to before another.
@@ -9657,159 +9690,153 @@ local function reverse(s, i, from, to)
   local low = from
   local high = to - 1
   while low < high do
-    local timeUs = s[i + 9 + low * 2]
-    local sum = s[i + 9 + low * 2 + 1]
-    put(s, i, low, s[i + 9 + high * 2], s[i + 9 + high * 2 + 1])
+    local timeUs = s[i + 10 + low * 2 + 1]
+    local sum = s[i + 10 + low * 2]
+    put(s, i, low, s[i + 10 + high * 2 + 1], s[i + 10 + high * 2])
     put(s, i, high, timeUs, sum)
     low = low + 1
     high = high - 1
   end
 end
 
--- An entry of this time stands first.
+-- The oldest entry, of this time, stands first in the ring, or is the newest.
 local function begin(s, i, timeUs)
-  s[i + 1] = 0
+  s[i] = 0
   s[i + 7] = timeUs
   s[i + 8] = 0
 end
 
--- Moves all entries to the front, without those that count nothing.
+-- Moves all entries of the ring to its front, without those that count nothing.
 local function straighten(s, i)
-  local held = s[i + 2]
+  local stored = s[i + 1] - 1
   local room = s[i + 4]
-  local first = s[i + 1]
-  for entry = held - 1, 0, -1 do
+  local first = s[i]
+  for entry = stored - 1, 0, -1 do
     local place = placeOf(s, i, entry)
     addToSum(s, i, place, -sumBefore(s, i, place))
   end
-  if first + held > room then
+  if first + stored > room then
     reverse(s, i, 0, first)
     reverse(s, i, first, room)
     reverse(s, i, 0, room)
   elseif first > 0 then
-    moveWords(s, i + 9, i + 9 + first * 2, held * 2)
+    moveWords(s, i + 10, i + 10 + first * 2, stored * 2)
   end
   local kept = 0
   local sum = 0
-  for place = 0, held - 1 do
-    local count = s[i + 9 + place * 2 + 1]
+  for place = 0, stored - 1 do
+    local count = s[i + 10 + place * 2]
     if count > 0 then
       sum = kept % 256 == 0 and count or sum + count
-      put(s, i, kept, s[i + 9 + place * 2], sum)
+      put(s, i, kept, s[i + 10 + place * 2 + 1], sum)
       kept = kept + 1
     end
   end
-  begin(s, i, s[i + 9 + 0 * 2])
-  s[i + 2] = kept
-  s[i + 6] = sum
+  s[i + 1] = kept + 1
+  s[i + 3] = sum
+  begin(s, i, kept > 0 and s[i + 10 + 0 * 2 + 1] or s[i + 5])
 end
 
--- The places of a ring for so many entries: a quarter more, so that it does not have to be made
--- anew often.
-local function roomFor(entries)
-  return entries + (entries / 4 - entries / 4 % 1)
-end
-
--- Makes room for one more entry. \`most\`: the places that there may be.
-local function makeRoom(s, i, most)
-  local held = s[i + 2]
+-- Makes room for one more entry in the ring, of a log that has a newest one.
+local function makeRoom(to, s, i)
+  local stored = s[i + 1] - 1
   local room = s[i + 4]
-  if held < room and (room <= 64 or held > room / 4) then
+  if stored < room and (room <= 64 or stored > room / 4) then
     return
   end
-  if room >= most or held < room or s[i + 1] > 0 then
+  local most = ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 % 1
+  if room >= most or stored < room or s[i] > 0 then
     straighten(s, i)
   end
-  s[i + 4] = min(most, max(held < room and 0 or room, roomFor(s[i + 2] + 1)))
+  s[i + 4] = min(most, max(stored < room and 0 or room, s[i + 1] + (s[i + 1] / 4 - s[i + 1] / 4 % 1)))
 end
 
--- Makes an entry that counts nothing before another: those from there on move one place on.
+local function sumAt(s, i, place)
+  return s[i + 10 + place * 2]
+end
+
+-- Makes an entry that counts nothing before another: those of the ring from there on move one place
+-- on.
 local function insert(s, i, at, timeUs)
-  local held = s[i + 2]
-  for entry = held - 1, at, -1 do
+  local newest = s[i + 1] - 1
+  for entry = newest - 1, at, -1 do
     local place = placeOf(s, i, entry)
     local count = countAt(s, i, place)
-    put(s, i, placeOf(s, i, entry + 1), s[i + 9 + place * 2], count)
+    put(s, i, placeOf(s, i, entry + 1), s[i + 10 + place * 2 + 1], count)
   end
   put(s, i, placeOf(s, i, at), timeUs, 0)
-  s[i + 2] = held + 1
-  for entry = at, held do
+  for entry = at, newest do
     local place = placeOf(s, i, entry)
     addToSum(s, i, place, sumBefore(s, i, place))
   end
+  s[i + 3] = sumAt(s, i, placeOf(s, i, newest))
+  s[i + 1] = newest + 2
   if at == 0 then
     s[i + 7] = timeUs
   end
 end
 
--- How many entries from a place on stand behind each other in one segment, out of so many.
-local function runFrom(s, i, place, entries)
-  return entries < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and entries or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-end
-
--- Takes \`cost\` out of one entry: out of its sum, and those of the entries behind it in its segment.
-local function giveEntry(s, i, entry, cost)
-  local place = placeOf(s, i, entry)
-  local given = min(countAt(s, i, place), cost)
-  local end_ = place + runFrom(s, i, place, s[i + 2] - entry)
-  for at = place, end_ - 1 do
-    addToSum(s, i, at, -given)
+-- Adds to what an entry counts: to its sum, and those of the entries behind it in its segment.
+local function addTo(s, i, entry, count)
+  local stored = s[i + 1] - 1
+  if entry == stored then
+    s[i + 6] = s[i + 6] + count
+  else
+    local place = placeOf(s, i, entry)
+    local run = (stored - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (stored - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+    for at = place, place + run - 1 do
+      addToSum(s, i, at, count)
+    end
+    if entry + run == stored then
+      s[i + 3] = s[i + 3] + count
+    end
   end
-  s[i + 3] = s[i + 3] - given
-end
-
-local function sumAt(s, i, place)
-  return s[i + 9 + place * 2 + 1]
-end
-
--- The newest entry counts something, or there is none.
-local function dropEmptyNewest(s, i)
-  local held = s[i + 3] > 0 and s[i + 2] or 0
-  while held > 0 and countAt(s, i, placeOf(s, i, held - 1)) == 0 do
-    held = held - 1
-  end
-  s[i + 2] = held
-  s[i + 5] = held == 0 and 0 or timeAt(s, i, placeOf(s, i, held - 1))
-  s[i + 6] = held == 0 and 0 or sumAt(s, i, placeOf(s, i, held - 1))
+  s[i + 2] = s[i + 2] + count
 end
 
 -- The same where the newest entry is of a later time.
 local function addBefore(to, s, i, timeUs, cost)
   local entry = entryFrom(s, i, 0, timeUs)
-  if s[i + 3] > to.capacity then
-    while countAt(s, i, placeOf(s, i, entry)) == 0 do
+  if s[i + 2] > to.capacity then
+    while countOf(s, i, entry) == 0 do
       entry = entry + 1
     end
-  elseif timeAt(s, i, placeOf(s, i, entry)) > timeUs then
-    makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1)
+  elseif timeOf(s, i, entry) > timeUs then
+    makeRoom(to, s, i)
     entry = entryFrom(s, i, 0, timeUs)
     insert(s, i, entry, timeUs)
   end
-  giveEntry(s, i, entry, -cost)
-  dropEmptyNewest(s, i)
+  addTo(s, i, entry, cost)
 end
 
--- The first entry at which the oldest ones count \`most\`, from one on before which they count \`sum\`.
+-- The first entry at which the oldest ones count \`most\`, from one on before which they count \`sum\`:
+-- the newest, if the others do not.
 local function entryReaching(s, i, from, sum, most)
-  local held = s[i + 2]
+  local newest = s[i + 1] - 1
+  if from == newest then
+    return newest
+  end
   local entry = from
   local place = placeOf(s, i, entry)
   local missing = most - sum + sumBefore(s, i, place)
-  if s[i + 9 + place * 2 + 1] >= missing then
+  if s[i + 10 + place * 2] >= missing then
     return entry
   end
-  local run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-  while entry + run < held and s[i + 9 + (place + run - 1) * 2 + 1] < missing do
-    missing = missing - s[i + 9 + (place + run - 1) * 2 + 1]
+  local run = (newest - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (newest - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+  while s[i + 10 + (place + run - 1) * 2] < missing do
+    missing = missing - s[i + 10 + (place + run - 1) * 2]
     entry = entry + run
+    if entry == newest then
+      return newest
+    end
     place = placeOf(s, i, entry)
-    run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+    run = (newest - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (newest - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
   end
   local low = 0
   local high = run - 1
   while low < high do
     local middle = (low + high) / 2 - (low + high) / 2 % 1
-    if s[i + 9 + (place + middle) * 2 + 1] < missing then
+    if s[i + 10 + (place + middle) * 2] < missing then
       low = middle + 1
     else
       high = middle
@@ -9819,30 +9846,31 @@ local function entryReaching(s, i, from, sum, most)
 end
 
 local capacity = figures[0]
-local room = capacity + (capacity / 4 - capacity / 4 % 1) > capacity + 1 and capacity + (capacity / 4 - capacity / 4 % 1) or capacity + 1
+local room = capacity + (capacity / 4 - capacity / 4 % 1)
 local rule = {
   capacity = capacity,
   windowUs = figures[1],
-  words = 9 + room * 2,
-  freshWords = 9,
+  words = 10 + room * 2,
+  freshWords = 10,
 }
 local function neededWords(s)
   local result
   do
-    local held = s[3]
+    local held = s[2]
+    local first = held > 0 and s[1] or 0
     local room = s[5]
-    if held > 0 and (s[2] >= room or held > room) then
+    if first > 0 and first >= room or held - 1 > room then
       result = huge
     else
       local chosen
-      if held < room then
+      if held <= room then
         chosen = room
       else
-        local entries = (held < s[4] and held or s[4]) + 1
+        local entries = held < s[3] and held or s[3]
         chosen = room > entries + (entries / 4 - entries / 4 % 1) and room or entries + (entries / 4 - entries / 4 % 1)
       end
       local room2 = chosen
-      result = 9 + room2 * 2
+      result = 10 + room2 * 2
     end
   end
   return result
@@ -9856,30 +9884,26 @@ do
     if isHeld then
       local result2
       do
-        local atUs = s[1]
+        local atUs = s[10]
         if atUs - nowUs <= rule.windowUs then
           result2 = false
         else
-          local permits = s[3] > 0 and s[8] + rule.windowUs <= (s[1] > atUs and s[1] or atUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, atUs)) or s[4]
-          s[2] = 0
+          local permits = s[2] > 0 and s[8] + rule.windowUs <= (s[10] > atUs and s[10] or atUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, atUs)) or s[3]
+          s[1] = 0
           s[8] = nowUs
           s[9] = 0
-          s[1] = nowUs
-          s[3] = permits == 0 and 0 or 1
-          s[4] = permits
-          s[5] = s[5] < 1 + (0.25 - 0.25 % 1) and s[5] or 1 + (0.25 - 0.25 % 1)
+          s[10] = nowUs
+          s[2] = permits == 0 and 0 or 1
+          s[3] = permits
+          s[5] = 0
           s[6] = nowUs
           s[7] = permits
-          if permits > 0 then
-            s[10] = nowUs
-            s[11] = permits
-          end
           result2 = true
         end
       end
       chosen = result2
     else
-      clearWords(s, 1, 9)
+      clearWords(s, 1, 10)
       chosen = false
     end
     changed = chosen
@@ -9889,22 +9913,21 @@ do
     given = 0
     local result3
     do
-      local cost2 = min(cost, 1000000000000 - (s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[4]))
+      local cost2 = min(cost, 1000000000000 - (s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]))
       if cost2 <= 0 then
         result3 = 0
       else
         changed = true
-        local atUs2 = s[1] > nowUs and s[1] or nowUs
-        if s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) then
+        local atUs2 = s[10] > nowUs and s[10] or nowUs
+        if s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) then
           local left = leftBy(rule, s, 1, nowUs)
-          local held = s[3]
-          s[4] = s[4] - sumOfOldest(s, 1, left)
-          s[3] = held - left
-          if left < held then
-            local place = s[2] + left
+          local kept = s[2] - left
+          s[3] = s[3] - sumOfOldest(s, 1, left)
+          if kept > 1 then
+            local place = s[1] + left
             local place2 = place < s[5] and place or place - s[5]
             local result6
-            if place2 == s[2] then
+            if place2 == s[1] then
               result6 = s[9]
             else
               local chosen2
@@ -9912,158 +9935,156 @@ do
                 chosen2 = 0
               else
                 local place3 = place2 - 1
-                chosen2 = s[10 + place3 * 2 + 1]
+                chosen2 = s[11 + place3 * 2]
               end
               result6 = chosen2
             end
             s[9] = result6
-            s[8] = s[10 + place2 * 2]
-            s[2] = place2
+            s[8] = s[11 + place2 * 2 + 1]
+            s[1] = place2
+          else
+            local timeUs = s[6]
+            s[1] = 0
+            s[8] = timeUs
+            s[9] = 0
           end
+          s[2] = kept
         end
         do
-          local newestUs = s[3] > 0 and s[6] or -1
-          if newestUs > atUs2 then
+          local isHeld2 = s[2] > 0
+          if isHeld2 and s[6] > atUs2 then
             addBefore(rule, s, 1, atUs2, cost2)
           else
-            if newestUs == atUs2 then
-              local entry = s[3] - 1
-              local place4 = s[2] + entry
-              local place5 = place4 < s[5] and place4 or place4 - s[5]
-              s[10 + place5 * 2 + 1] = s[10 + place5 * 2 + 1] + cost2
+            if isHeld2 and (s[6] == atUs2 or s[3] > rule.capacity) then
               s[7] = s[7] + cost2
-            elseif s[4] > rule.capacity then
-              local entry2 = s[3] - 1
-              local place6 = s[2] + entry2
-              local place7 = place6 < s[5] and place6 or place6 - s[5]
-              s[10 + place7 * 2 + 1] = s[10 + place7 * 2 + 1] + cost2
-              s[7] = s[7] + cost2
-              local held2 = s[3]
-              local entry3 = held2 - 1
-              local place8 = s[2] + entry3
-              s[10 + (place8 < s[5] and place8 or place8 - s[5]) * 2] = atUs2
-              s[6] = atUs2
-              if held2 == 1 then
-                s[8] = atUs2
-              end
             else
-              local most = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
-              do
-                local held3 = s[3]
-                local room = s[5]
-                if not (held3 < room and (room <= 64 or held3 > room / 4)) then
-                  if room >= most or held3 < room or s[2] > 0 then
-                    local held4 = s[3]
-                    local room2 = s[5]
-                    local first = s[2]
-                    for entry4 = held4 - 1, 0, -1 do
-                      local entry5 = entry4
-                      local place9 = s[2] + entry5
-                      local place10 = place9 < s[5] and place9 or place9 - s[5]
-                      local result9
-                      if place10 == s[2] then
-                        result9 = s[9]
-                      else
-                        local chosen3
-                        if place10 % 256 == 0 then
-                          chosen3 = 0
+              if s[2] > 0 then
+                do
+                  local stored = s[2] - 1
+                  local room = s[5]
+                  if not (stored < room and (room <= 64 or stored > room / 4)) then
+                    local most = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 % 1
+                    if room >= most or stored < room or s[1] > 0 then
+                      local stored2 = s[2] - 1
+                      local room2 = s[5]
+                      local first = s[1]
+                      for entry = stored2 - 1, 0, -1 do
+                        local entry2 = entry
+                        local place4 = s[1] + entry2
+                        local place5 = place4 < s[5] and place4 or place4 - s[5]
+                        local result9
+                        if place5 == s[1] then
+                          result9 = s[9]
                         else
-                          local place11 = place10 - 1
-                          chosen3 = s[10 + place11 * 2 + 1]
+                          local chosen3
+                          if place5 % 256 == 0 then
+                            chosen3 = 0
+                          else
+                            local place6 = place5 - 1
+                            chosen3 = s[11 + place6 * 2]
+                          end
+                          result9 = chosen3
                         end
-                        result9 = chosen3
+                        local count = -result9
+                        s[11 + place5 * 2] = s[11 + place5 * 2] + count
                       end
-                      local count = -result9
-                      s[10 + place10 * 2 + 1] = s[10 + place10 * 2 + 1] + count
-                    end
-                    if first + held4 > room2 then
-                      reverse(s, 1, 0, first)
-                      reverse(s, 1, first, room2)
-                      reverse(s, 1, 0, room2)
-                    elseif first > 0 then
-                      moveWords(s, 10, 10 + first * 2, held4 * 2)
-                    end
-                    local kept = 0
-                    local sum = 0
-                    for place12 = 0, held4 - 1 do
-                      local place13 = place12
-                      local count2 = s[10 + place13 * 2 + 1]
-                      if count2 > 0 then
-                        sum = kept % 256 == 0 and count2 or sum + count2
-                        local earlier = kept
-                        local place14 = place12
-                        local timeUs = s[10 + place14 * 2]
-                        local sum2 = sum
-                        s[10 + earlier * 2] = timeUs
-                        s[10 + earlier * 2 + 1] = sum2
-                        kept = kept + 1
+                      if first + stored2 > room2 then
+                        reverse(s, 1, 0, first)
+                        reverse(s, 1, first, room2)
+                        reverse(s, 1, 0, room2)
+                      elseif first > 0 then
+                        moveWords(s, 11, 11 + first * 2, stored2 * 2)
                       end
+                      local kept2 = 0
+                      local sum = 0
+                      for place7 = 0, stored2 - 1 do
+                        local place8 = place7
+                        local count2 = s[11 + place8 * 2]
+                        if count2 > 0 then
+                          sum = kept2 % 256 == 0 and count2 or sum + count2
+                          local earlier = kept2
+                          local place9 = place7
+                          local timeUs2 = s[11 + place9 * 2 + 1]
+                          local sum2 = sum
+                          s[11 + earlier * 2] = sum2
+                          s[11 + earlier * 2 + 1] = timeUs2
+                          kept2 = kept2 + 1
+                        end
+                      end
+                      s[2] = kept2 + 1
+                      s[4] = sum
+                      local timeUs3 = kept2 > 0 and s[12] or s[6]
+                      s[1] = 0
+                      s[8] = timeUs3
+                      s[9] = 0
                     end
-                    local timeUs2 = s[10]
-                    s[2] = 0
-                    s[8] = timeUs2
-                    s[9] = 0
-                    s[3] = kept
-                    s[7] = sum
+                    local earlier2 = stored < room and 0 or room
+                    local entries = s[2]
+                    s[5] = most < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
                   end
-                  local earlier2 = held3 < room and 0 or room
-                  local entries = s[3] + 1
-                  s[5] = most < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
                 end
+                local entry3 = s[2] - 1
+                local place10 = s[1] + entry3
+                local place11 = place10 < s[5] and place10 or place10 - s[5]
+                local sum3 = s[7] + (place11 % 256 == 0 and 0 or s[4])
+                local timeUs4 = s[6]
+                s[11 + place11 * 2] = sum3
+                s[11 + place11 * 2 + 1] = timeUs4
+                s[4] = sum3
               end
-              local held5 = s[3]
-              if held5 == 0 then
-                s[2] = 0
-                s[8] = atUs2
-                s[9] = 0
-              end
-              local place15 = s[2] + held5
-              local place16 = place15 < s[5] and place15 or place15 - s[5]
-              local sum3 = place16 % 256 == 0 and cost2 or s[7] + cost2
-              s[10 + place16 * 2] = atUs2
-              s[10 + place16 * 2 + 1] = sum3
-              s[3] = held5 + 1
-              s[6] = atUs2
-              s[7] = sum3
+              s[2] = s[2] + 1
+              s[7] = cost2
             end
-            s[4] = s[4] + cost2
+            s[6] = atUs2
+            if s[2] == 1 then
+              s[1] = 0
+              s[8] = atUs2
+              s[9] = 0
+            end
+            s[3] = s[3] + cost2
           end
         end
-        s[1] = atUs2
+        s[10] = atUs2
         result3 = atUs2 - nowUs
       end
     end
     local lateUs = result3
-    remaining = max(0, rule.capacity - (s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[4]))
-    local atUs3 = s[1] > nowUs and s[1] or nowUs
+    remaining = max(0, rule.capacity - (s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]))
+    local atUs3 = s[10] > nowUs and s[10] or nowUs
     local goneUs = s[6] + rule.windowUs
-    resetUs = (s[3] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
+    resetUs = (s[2] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
     enteredUs = nowUs + lateUs
     local result10
     do
       local capacity = rule.capacity
-      if remaining > 0 or (s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[4]) <= capacity then
+      if remaining > 0 or (s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]) <= capacity then
         result10 = true
       else
         local room3 = capacity - 1
         local result11
         do
-          local most2 = s[4] - room3
+          local most2 = s[3] - room3
           if most2 <= 0 then
             result11 = 0
           else
             local left2 = leftBy(rule, s, 1, nowUs)
             local gone = sumOfOldest(s, 1, left2)
-            local chosen4
+            local chosen5
             if gone >= most2 then
-              chosen4 = 0
+              chosen5 = 0
             else
-              local entry6 = entryReaching(s, 1, left2, gone, most2)
-              local place17 = s[2] + entry6
-              local place18 = place17 < s[5] and place17 or place17 - s[5]
-              chosen4 = s[10 + place18 * 2] + rule.windowUs - nowUs
+              local entry4 = entryReaching(s, 1, left2, gone, most2)
+              local chosen4
+              if entry4 == s[2] - 1 then
+                chosen4 = s[6]
+              else
+                local place12 = s[1] + entry4
+                local place13 = place12 < s[5] and place12 or place12 - s[5]
+                chosen4 = s[11 + place13 * 2 + 1]
+              end
+              chosen5 = chosen4 + rule.windowUs - nowUs
             end
-            result11 = chosen4
+            result11 = chosen5
           end
         end
         local retryUs2 = result11
@@ -10079,7 +10100,7 @@ do
 end
 return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
-return each, rule.words, 9, rule.windowUs, neededWords
+return each, rule.words, 10, rule.windowUs, neededWords
 `,
   settle: `local max = math.max
 local min = math.min
@@ -10105,45 +10126,49 @@ end
 
 -- From src/algorithms/sliding-log/sliding-log.ts.
 
--- Where an entry stands in the ring. Entries are counted from the oldest that is held.
+-- Where an entry stands in the ring. Entries are counted from the oldest that is held. The newest
+-- has the place that it gets when another comes.
 local function placeOf(s, i, entry)
-  local place = s[i + 1] + entry
+  local place = s[i] + entry
   return place < s[i + 4] and place or place - s[i + 4]
 end
 
 -- The sum of the entries before a place in its segment.
 local function sumBefore(s, i, place)
-  if place == s[i + 1] then
+  if place == s[i] then
     return s[i + 8]
   end
-  return place % 256 == 0 and 0 or s[i + 9 + (place - 1) * 2 + 1]
+  return place % 256 == 0 and 0 or s[i + 10 + (place - 1) * 2]
 end
 
 -- The sum of so many of the oldest entries.
 local function sumOfOldest(s, i, entries)
+  if entries == s[i + 1] then
+    return s[i + 2]
+  end
   local sum = 0
   local entry = 0
   while entry < entries do
     local place = placeOf(s, i, entry)
     local run = (entries - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (entries - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-    sum = sum + (s[i + 9 + (place + run - 1) * 2 + 1] - sumBefore(s, i, place))
+    sum = sum + (s[i + 10 + (place + run - 1) * 2] - sumBefore(s, i, place))
     entry = entry + run
   end
   return sum
 end
 
 local function timeAt(s, i, place)
-  return s[i + 9 + place * 2]
+  return s[i + 10 + place * 2 + 1]
 end
 
 -- How many of the oldest entries have left the window. Mostly few, so they are searched for from
 -- there.
 local function leftBy(rule, s, i, nowUs)
-  if not (s[i + 2] > 0 and s[i + 7] + rule.windowUs <= (s[i] > nowUs and s[i] or nowUs)) then
+  if not (s[i + 1] > 0 and s[i + 7] + rule.windowUs <= (s[i + 9] > nowUs and s[i + 9] or nowUs)) then
     return 0
   end
-  local leftUs = (s[i] > nowUs and s[i] or nowUs) - rule.windowUs
-  local held = s[i + 2]
+  local leftUs = (s[i + 9] > nowUs and s[i + 9] or nowUs) - rule.windowUs
+  local held = s[i + 1]
   if s[i + 5] <= leftUs then
     return held
   end
@@ -10164,16 +10189,11 @@ local function leftBy(rule, s, i, nowUs)
   return high
 end
 
--- The first entry of this microsecond or a later one, from one on; behind the newest, if there is
--- none. Mostly it is one of the newest, so it is searched for from there, and the newest itself is
--- not read.
+-- The first entry of this microsecond or a later one, from one on; the newest, if there is none.
+-- Mostly it is one of the newest, so it is searched for from there.
 local function entryFrom(s, i, from, timeUs)
-  local high = s[i + 2]
-  if high <= from or s[i + 5] < timeUs then
-    return high
-  end
-  high = high - 1
-  if s[i + 5] == timeUs then
+  local high = s[i + 1] - 1
+  if s[i + 5] <= timeUs then
     return high
   end
   local step = 1
@@ -10195,27 +10215,34 @@ local function entryFrom(s, i, from, timeUs)
   return high
 end
 
--- The first entry at which the oldest ones count \`most\`, from one on before which they count \`sum\`.
+-- The first entry at which the oldest ones count \`most\`, from one on before which they count \`sum\`:
+-- the newest, if the others do not.
 local function entryReaching(s, i, from, sum, most)
-  local held = s[i + 2]
+  local newest = s[i + 1] - 1
+  if from == newest then
+    return newest
+  end
   local entry = from
   local place = placeOf(s, i, entry)
   local missing = most - sum + sumBefore(s, i, place)
-  if s[i + 9 + place * 2 + 1] >= missing then
+  if s[i + 10 + place * 2] >= missing then
     return entry
   end
-  local run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-  while entry + run < held and s[i + 9 + (place + run - 1) * 2 + 1] < missing do
-    missing = missing - s[i + 9 + (place + run - 1) * 2 + 1]
+  local run = (newest - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (newest - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+  while s[i + 10 + (place + run - 1) * 2] < missing do
+    missing = missing - s[i + 10 + (place + run - 1) * 2]
     entry = entry + run
+    if entry == newest then
+      return newest
+    end
     place = placeOf(s, i, entry)
-    run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+    run = (newest - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (newest - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
   end
   local low = 0
   local high = run - 1
   while low < high do
     local middle = (low + high) / 2 - (low + high) / 2 % 1
-    if s[i + 9 + (place + middle) * 2 + 1] < missing then
+    if s[i + 10 + (place + middle) * 2] < missing then
       low = middle + 1
     else
       high = middle
@@ -10225,31 +10252,61 @@ local function entryReaching(s, i, from, sum, most)
 end
 
 local function countAt(s, i, place)
-  return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
+  return s[i + 10 + place * 2] - sumBefore(s, i, place)
+end
+
+-- The oldest entry, of this time, stands first in the ring, or is the newest.
+local function begin(s, i, timeUs)
+  s[i] = 0
+  s[i + 7] = timeUs
+  s[i + 8] = 0
 end
 
 local function sumAt(s, i, place)
-  return s[i + 9 + place * 2 + 1]
+  return s[i + 10 + place * 2]
 end
 
--- The newest entry counts something, or there is none.
-local function dropEmptyNewest(s, i)
-  local held = s[i + 3] > 0 and s[i + 2] or 0
-  while held > 0 and countAt(s, i, placeOf(s, i, held - 1)) == 0 do
-    held = held - 1
+-- An entry of the ring, which counts so many, is the newest from now on.
+local function endWith(s, i, entry, count)
+  local place = placeOf(s, i, entry)
+  s[i + 5] = s[i + 10 + place * 2 + 1]
+  s[i + 6] = count
+  s[i + 1] = entry + 1
+  if entry == 0 then
+    begin(s, i, s[i + 5])
+  else
+    s[i + 3] = sumAt(s, i, placeOf(s, i, entry - 1))
   end
-  s[i + 2] = held
-  s[i + 5] = held == 0 and 0 or timeAt(s, i, placeOf(s, i, held - 1))
-  s[i + 6] = held == 0 and 0 or sumAt(s, i, placeOf(s, i, held - 1))
+end
+
+-- The newest entry is the last one that counts something.
+local function dropEmptyNewest(s, i)
+  local entry = s[i + 2] > 0 and s[i + 1] - 2 or -1
+  while entry >= 0 and countAt(s, i, placeOf(s, i, entry)) == 0 do
+    entry = entry - 1
+  end
+  if entry >= 0 then
+    endWith(s, i, entry, countAt(s, i, placeOf(s, i, entry)))
+  else
+    s[i + 1] = 0
+  end
+end
+
+local function countOf(s, i, entry)
+  return entry == s[i + 1] - 1 and s[i + 6] or countAt(s, i, placeOf(s, i, entry))
+end
+
+local function timeOf(s, i, entry)
+  return entry == s[i + 1] - 1 and s[i + 5] or timeAt(s, i, placeOf(s, i, entry))
 end
 
 local function addToSum(s, i, place, count)
-  s[i + 9 + place * 2 + 1] = s[i + 9 + place * 2 + 1] + count
+  s[i + 10 + place * 2] = s[i + 10 + place * 2] + count
 end
 
 local function put(s, i, place, timeUs, sum)
-  s[i + 9 + place * 2] = timeUs
-  s[i + 9 + place * 2 + 1] = sum
+  s[i + 10 + place * 2] = sum
+  s[i + 10 + place * 2 + 1] = timeUs
 end
 
 -- Turns the order of the places round from one to before another.
@@ -10257,148 +10314,140 @@ local function reverse(s, i, from, to)
   local low = from
   local high = to - 1
   while low < high do
-    local timeUs = s[i + 9 + low * 2]
-    local sum = s[i + 9 + low * 2 + 1]
-    put(s, i, low, s[i + 9 + high * 2], s[i + 9 + high * 2 + 1])
+    local timeUs = s[i + 10 + low * 2 + 1]
+    local sum = s[i + 10 + low * 2]
+    put(s, i, low, s[i + 10 + high * 2 + 1], s[i + 10 + high * 2])
     put(s, i, high, timeUs, sum)
     low = low + 1
     high = high - 1
   end
 end
 
--- An entry of this time stands first.
-local function begin(s, i, timeUs)
-  s[i + 1] = 0
-  s[i + 7] = timeUs
-  s[i + 8] = 0
-end
-
--- Moves all entries to the front, without those that count nothing.
+-- Moves all entries of the ring to its front, without those that count nothing.
 local function straighten(s, i)
-  local held = s[i + 2]
+  local stored = s[i + 1] - 1
   local room = s[i + 4]
-  local first = s[i + 1]
-  for entry = held - 1, 0, -1 do
+  local first = s[i]
+  for entry = stored - 1, 0, -1 do
     local place = placeOf(s, i, entry)
     addToSum(s, i, place, -sumBefore(s, i, place))
   end
-  if first + held > room then
+  if first + stored > room then
     reverse(s, i, 0, first)
     reverse(s, i, first, room)
     reverse(s, i, 0, room)
   elseif first > 0 then
-    moveWords(s, i + 9, i + 9 + first * 2, held * 2)
+    moveWords(s, i + 10, i + 10 + first * 2, stored * 2)
   end
   local kept = 0
   local sum = 0
-  for place = 0, held - 1 do
-    local count = s[i + 9 + place * 2 + 1]
+  for place = 0, stored - 1 do
+    local count = s[i + 10 + place * 2]
     if count > 0 then
       sum = kept % 256 == 0 and count or sum + count
-      put(s, i, kept, s[i + 9 + place * 2], sum)
+      put(s, i, kept, s[i + 10 + place * 2 + 1], sum)
       kept = kept + 1
     end
   end
-  begin(s, i, s[i + 9 + 0 * 2])
-  s[i + 2] = kept
-  s[i + 6] = sum
+  s[i + 1] = kept + 1
+  s[i + 3] = sum
+  begin(s, i, kept > 0 and s[i + 10 + 0 * 2 + 1] or s[i + 5])
 end
 
--- The places of a ring for so many entries: a quarter more, so that it does not have to be made
--- anew often.
-local function roomFor(entries)
-  return entries + (entries / 4 - entries / 4 % 1)
-end
-
--- Makes room for one more entry. \`most\`: the places that there may be.
-local function makeRoom(s, i, most)
-  local held = s[i + 2]
+-- Makes room for one more entry in the ring, of a log that has a newest one.
+local function makeRoom(to, s, i)
+  local stored = s[i + 1] - 1
   local room = s[i + 4]
-  if held < room and (room <= 64 or held > room / 4) then
+  if stored < room and (room <= 64 or stored > room / 4) then
     return
   end
-  if room >= most or held < room or s[i + 1] > 0 then
+  local most = ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 % 1
+  if room >= most or stored < room or s[i] > 0 then
     straighten(s, i)
   end
-  s[i + 4] = min(most, max(held < room and 0 or room, roomFor(s[i + 2] + 1)))
+  s[i + 4] = min(most, max(stored < room and 0 or room, s[i + 1] + (s[i + 1] / 4 - s[i + 1] / 4 % 1)))
 end
 
--- Makes an entry that counts nothing before another: those from there on move one place on.
+-- Makes an entry that counts nothing before another: those of the ring from there on move one place
+-- on.
 local function insert(s, i, at, timeUs)
-  local held = s[i + 2]
-  for entry = held - 1, at, -1 do
+  local newest = s[i + 1] - 1
+  for entry = newest - 1, at, -1 do
     local place = placeOf(s, i, entry)
     local count = countAt(s, i, place)
-    put(s, i, placeOf(s, i, entry + 1), s[i + 9 + place * 2], count)
+    put(s, i, placeOf(s, i, entry + 1), s[i + 10 + place * 2 + 1], count)
   end
   put(s, i, placeOf(s, i, at), timeUs, 0)
-  s[i + 2] = held + 1
-  for entry = at, held do
+  for entry = at, newest do
     local place = placeOf(s, i, entry)
     addToSum(s, i, place, sumBefore(s, i, place))
   end
+  s[i + 3] = sumAt(s, i, placeOf(s, i, newest))
+  s[i + 1] = newest + 2
   if at == 0 then
     s[i + 7] = timeUs
   end
 end
 
--- How many entries from a place on stand behind each other in one segment, out of so many.
-local function runFrom(s, i, place, entries)
-  return entries < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and entries or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-end
-
--- Takes \`cost\` out of one entry: out of its sum, and those of the entries behind it in its segment.
-local function giveEntry(s, i, entry, cost)
-  local place = placeOf(s, i, entry)
-  local given = min(countAt(s, i, place), cost)
-  local end_ = place + runFrom(s, i, place, s[i + 2] - entry)
-  for at = place, end_ - 1 do
-    addToSum(s, i, at, -given)
+-- Adds to what an entry counts: to its sum, and those of the entries behind it in its segment.
+local function addTo(s, i, entry, count)
+  local stored = s[i + 1] - 1
+  if entry == stored then
+    s[i + 6] = s[i + 6] + count
+  else
+    local place = placeOf(s, i, entry)
+    local run = (stored - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (stored - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+    for at = place, place + run - 1 do
+      addToSum(s, i, at, count)
+    end
+    if entry + run == stored then
+      s[i + 3] = s[i + 3] + count
+    end
   end
-  s[i + 3] = s[i + 3] - given
+  s[i + 2] = s[i + 2] + count
 end
 
 -- The same where the newest entry is of a later time.
 local function addBefore(to, s, i, timeUs, cost)
   local entry = entryFrom(s, i, 0, timeUs)
-  if s[i + 3] > to.capacity then
-    while countAt(s, i, placeOf(s, i, entry)) == 0 do
+  if s[i + 2] > to.capacity then
+    while countOf(s, i, entry) == 0 do
       entry = entry + 1
     end
-  elseif timeAt(s, i, placeOf(s, i, entry)) > timeUs then
-    makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1)
+  elseif timeOf(s, i, entry) > timeUs then
+    makeRoom(to, s, i)
     entry = entryFrom(s, i, 0, timeUs)
     insert(s, i, entry, timeUs)
   end
-  giveEntry(s, i, entry, -cost)
-  dropEmptyNewest(s, i)
+  addTo(s, i, entry, cost)
 end
 
 local capacity = figures[0]
-local room = capacity + (capacity / 4 - capacity / 4 % 1) > capacity + 1 and capacity + (capacity / 4 - capacity / 4 % 1) or capacity + 1
+local room = capacity + (capacity / 4 - capacity / 4 % 1)
 local rule = {
   capacity = capacity,
   windowUs = figures[1],
-  words = 9 + room * 2,
-  freshWords = 9,
+  words = 10 + room * 2,
+  freshWords = 10,
 }
 local function neededWords(s)
   local result
   do
-    local held = s[3]
+    local held = s[2]
+    local first = held > 0 and s[1] or 0
     local room = s[5]
-    if held > 0 and (s[2] >= room or held > room) then
+    if first > 0 and first >= room or held - 1 > room then
       result = huge
     else
       local chosen
-      if held < room then
+      if held <= room then
         chosen = room
       else
-        local entries = (held < s[4] and held or s[4]) + 1
+        local entries = held < s[3] and held or s[3]
         chosen = room > entries + (entries / 4 - entries / 4 % 1) and room or entries + (entries / 4 - entries / 4 % 1)
       end
       local room2 = chosen
-      result = 9 + room2 * 2
+      result = 10 + room2 * 2
     end
   end
   return result
@@ -10412,30 +10461,26 @@ do
     if isHeld then
       local result2
       do
-        local atUs = s[1]
+        local atUs = s[10]
         if atUs - nowUs <= rule.windowUs then
           result2 = false
         else
-          local permits = s[3] > 0 and s[8] + rule.windowUs <= (s[1] > atUs and s[1] or atUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, atUs)) or s[4]
-          s[2] = 0
+          local permits = s[2] > 0 and s[8] + rule.windowUs <= (s[10] > atUs and s[10] or atUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, atUs)) or s[3]
+          s[1] = 0
           s[8] = nowUs
           s[9] = 0
-          s[1] = nowUs
-          s[3] = permits == 0 and 0 or 1
-          s[4] = permits
-          s[5] = s[5] < 1 + (0.25 - 0.25 % 1) and s[5] or 1 + (0.25 - 0.25 % 1)
+          s[10] = nowUs
+          s[2] = permits == 0 and 0 or 1
+          s[3] = permits
+          s[5] = 0
           s[6] = nowUs
           s[7] = permits
-          if permits > 0 then
-            s[10] = nowUs
-            s[11] = permits
-          end
           result2 = true
         end
       end
       chosen = result2
     else
-      clearWords(s, 1, 9)
+      clearWords(s, 1, 10)
       chosen = false
     end
     changed = chosen
@@ -10451,330 +10496,367 @@ do
       if cost2 == 0 then
         result4 = true
       else
-        local chosen7
+        local chosen10
         if isHeld then
           local most = rule.capacity > rule.capacity and rule.capacity or rule.capacity
           local cost3 = cost2 < most and cost2 or most
           local result6
           do
-            local chosen4
+            local left = leftBy(rule, s, 1, nowUs)
+            local chosen6
             if ofUs < 0 then
-              chosen4 = (s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[4]) == 0
+              chosen6 = s[2] - 1
             else
-              local result7
-              do
-                local entry = entryFrom(s, 1, leftBy(rule, s, 1, nowUs), ofUs)
-                if entry == s[3] then
-                  result7 = 0
-                else
-                  local place = s[2] + entry
-                  local place2 = place < s[5] and place or place - s[5]
-                  local chosen3
-                  if s[10 + place2 * 2] == ofUs then
-                    local earlier = s[10 + place2 * 2 + 1]
-                    local result8
-                    if place2 == s[2] then
-                      result8 = s[9]
-                    else
-                      local chosen2
-                      if place2 % 256 == 0 then
-                        chosen2 = 0
-                      else
-                        local place3 = place2 - 1
-                        chosen2 = s[10 + place3 * 2 + 1]
-                      end
-                      result8 = chosen2
-                    end
-                    chosen3 = earlier - result8
-                  else
-                    chosen3 = 0
-                  end
-                  result7 = chosen3
-                end
+              local entry = entryFrom(s, 1, left, ofUs)
+              local chosen2
+              if entry == s[2] - 1 then
+                chosen2 = s[6]
+              else
+                local place = s[1] + entry
+                local place2 = place < s[5] and place or place - s[5]
+                chosen2 = s[11 + place2 * 2 + 1]
               end
-              chosen4 = result7 == 0
+              local chosen5
+              if chosen2 == ofUs then
+                local chosen4
+                if entry == s[2] - 1 then
+                  chosen4 = s[7]
+                else
+                  local place3 = s[1] + entry
+                  local place4 = place3 < s[5] and place3 or place3 - s[5]
+                  local earlier = s[11 + place4 * 2]
+                  local result7
+                  if place4 == s[1] then
+                    result7 = s[9]
+                  else
+                    local chosen3
+                    if place4 % 256 == 0 then
+                      chosen3 = 0
+                    else
+                      local place5 = place4 - 1
+                      chosen3 = s[11 + place5 * 2]
+                    end
+                    result7 = chosen3
+                  end
+                  chosen4 = earlier - result7
+                end
+                chosen5 = chosen4 > 0
+              else
+                chosen5 = false
+              end
+              chosen6 = chosen5 and entry or -1
             end
-            if chosen4 then
+            local entry2 = chosen6
+            if entry2 < left then
               result6 = -1
             else
-              if s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) then
-                local left = leftBy(rule, s, 1, nowUs)
-                local held = s[3]
-                s[4] = s[4] - sumOfOldest(s, 1, left)
-                s[3] = held - left
-                if left < held then
-                  local place4 = s[2] + left
-                  local place5 = place4 < s[5] and place4 or place4 - s[5]
+              if s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) then
+                local left2 = leftBy(rule, s, 1, nowUs)
+                local kept = s[2] - left2
+                s[3] = s[3] - sumOfOldest(s, 1, left2)
+                if kept > 1 then
+                  local place6 = s[1] + left2
+                  local place7 = place6 < s[5] and place6 or place6 - s[5]
+                  local result9
+                  if place7 == s[1] then
+                    result9 = s[9]
+                  else
+                    local chosen7
+                    if place7 % 256 == 0 then
+                      chosen7 = 0
+                    else
+                      local place8 = place7 - 1
+                      chosen7 = s[11 + place8 * 2]
+                    end
+                    result9 = chosen7
+                  end
+                  s[9] = result9
+                  s[8] = s[11 + place7 * 2 + 1]
+                  s[1] = place7
+                else
+                  local timeUs = s[6]
+                  s[1] = 0
+                  s[8] = timeUs
+                  s[9] = 0
+                end
+                s[2] = kept
+              end
+              local before = s[3]
+              if ofUs < 0 then
+                local kept2 = 0 > s[3] - cost3 and 0 or s[3] - cost3
+                if cost3 < s[7] then
+                  s[7] = s[7] - cost3
+                elseif kept2 > 0 then
+                  local last = entryReaching(s, 1, 0, 0, kept2)
+                  local count = kept2 - sumOfOldest(s, 1, last)
+                  local place9 = s[1] + last
+                  local place10 = place9 < s[5] and place9 or place9 - s[5]
+                  s[6] = s[11 + place10 * 2 + 1]
+                  s[7] = count
+                  s[2] = last + 1
+                  if last == 0 then
+                    local timeUs2 = s[6]
+                    s[1] = 0
+                    s[8] = timeUs2
+                    s[9] = 0
+                  else
+                    local entry3 = last - 1
+                    local place11 = s[1] + entry3
+                    local place12 = place11 < s[5] and place11 or place11 - s[5]
+                    s[4] = s[11 + place12 * 2]
+                  end
+                else
+                  s[2] = 0
+                end
+                s[3] = kept2
+              else
+                local entry4 = entry2 - left
+                local chosen9
+                if entry4 == s[2] - 1 then
+                  chosen9 = s[7]
+                else
+                  local place13 = s[1] + entry4
+                  local place14 = place13 < s[5] and place13 or place13 - s[5]
+                  local earlier2 = s[11 + place14 * 2]
                   local result10
-                  if place5 == s[2] then
+                  if place14 == s[1] then
                     result10 = s[9]
                   else
-                    local chosen5
-                    if place5 % 256 == 0 then
-                      chosen5 = 0
+                    local chosen8
+                    if place14 % 256 == 0 then
+                      chosen8 = 0
                     else
-                      local place6 = place5 - 1
-                      chosen5 = s[10 + place6 * 2 + 1]
+                      local place15 = place14 - 1
+                      chosen8 = s[11 + place15 * 2]
                     end
-                    result10 = chosen5
+                    result10 = chosen8
                   end
-                  s[9] = result10
-                  s[8] = s[10 + place5 * 2]
-                  s[2] = place5
+                  chosen9 = earlier2 - result10
                 end
-              end
-              local before = s[4]
-              if ofUs < 0 then
-                local kept = 0 > s[4] - cost3 and 0 or s[4] - cost3
-                if kept > 0 then
-                  local last = entryReaching(s, 1, 0, 0, kept)
-                  local place7 = s[2] + last
-                  local place8 = place7 < s[5] and place7 or place7 - s[5]
-                  local count = kept - sumOfOldest(s, 1, last + 1)
-                  s[10 + place8 * 2 + 1] = s[10 + place8 * 2 + 1] + count
-                  s[3] = last + 1
-                end
-                s[4] = kept
-              else
-                local entry2 = entryFrom(s, 1, 0, ofUs)
-                local place9 = s[2] + entry2
-                local place10 = place9 < s[5] and place9 or place9 - s[5]
-                local earlier2 = s[10 + place10 * 2 + 1]
-                local result11
-                if place10 == s[2] then
-                  result11 = s[9]
+                local count2 = -(chosen9 < cost3 and chosen9 or cost3)
+                local stored = s[2] - 1
+                if entry4 == stored then
+                  s[7] = s[7] + count2
                 else
-                  local chosen6
-                  if place10 % 256 == 0 then
-                    chosen6 = 0
-                  else
-                    local place11 = place10 - 1
-                    chosen6 = s[10 + place11 * 2 + 1]
+                  local place16 = s[1] + entry4
+                  local place17 = place16 < s[5] and place16 or place16 - s[5]
+                  local entries = stored - entry4
+                  local run = entries < (256 - place17 % 256 < s[5] - place17 and 256 - place17 % 256 or s[5] - place17) and entries or (256 - place17 % 256 < s[5] - place17 and 256 - place17 % 256 or s[5] - place17)
+                  for at = place17, place17 + run - 1 do
+                    local place18 = at
+                    s[11 + place18 * 2] = s[11 + place18 * 2] + count2
                   end
-                  result11 = chosen6
+                  if entry4 + run == stored then
+                    s[4] = s[4] + count2
+                  end
                 end
-                local given2 = earlier2 - result11 < cost3 and earlier2 - result11 or cost3
-                local entries = s[3] - entry2
-                local end2 = place10 + (entries < (256 - place10 % 256 < s[5] - place10 and 256 - place10 % 256 or s[5] - place10) and entries or (256 - place10 % 256 < s[5] - place10 and 256 - place10 % 256 or s[5] - place10))
-                for at = place10, end2 - 1 do
-                  local place12 = at
-                  local count2 = -given2
-                  s[10 + place12 * 2 + 1] = s[10 + place12 * 2 + 1] + count2
+                s[3] = s[3] + count2
+                if s[7] == 0 then
+                  dropEmptyNewest(s, 1)
                 end
-                s[4] = s[4] - given2
               end
-              dropEmptyNewest(s, 1)
-              s[1] = s[1] > nowUs and s[1] or nowUs
-              result6 = before - s[4]
+              s[10] = s[10] > nowUs and s[10] or nowUs
+              result6 = before - s[3]
             end
           end
-          chosen7 = result6
+          chosen10 = result6
         else
-          chosen7 = -1
+          chosen10 = -1
         end
-        local given3 = chosen7
-        if given3 < 0 then
+        local given2 = chosen10
+        if given2 < 0 then
           outcome = 'limited'
           retryUs = 0
           result4 = false
         else
-          given = given3
+          given = given2
           changed = true
           result4 = true
         end
       end
       result3 = result4
     else
-      local chosen11
+      local chosen14
       if cost == 0 then
-        chosen11 = true
+        chosen14 = true
       else
-        local result12
+        local result11
         do
-          local cost4 = min(cost, 1000000000000 - (s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[4]))
-          local chosen10
+          local cost4 = min(cost, 1000000000000 - (s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]))
+          local chosen13
           if cost4 <= 0 then
-            chosen10 = true
+            chosen13 = true
           else
-            local result13
+            local result12
             do
-              local atUs2 = s[1] > nowUs and s[1] or nowUs
+              local atUs2 = s[10] > nowUs and s[10] or nowUs
               if ofUs + rule.windowUs <= atUs2 then
-                result13 = false
+                result12 = false
               else
-                if s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) then
-                  local left2 = leftBy(rule, s, 1, nowUs)
-                  local held2 = s[3]
-                  s[4] = s[4] - sumOfOldest(s, 1, left2)
-                  s[3] = held2 - left2
-                  if left2 < held2 then
-                    local place13 = s[2] + left2
-                    local place14 = place13 < s[5] and place13 or place13 - s[5]
-                    local result16
-                    if place14 == s[2] then
-                      result16 = s[9]
+                if s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) then
+                  local left3 = leftBy(rule, s, 1, nowUs)
+                  local kept3 = s[2] - left3
+                  s[3] = s[3] - sumOfOldest(s, 1, left3)
+                  if kept3 > 1 then
+                    local place19 = s[1] + left3
+                    local place20 = place19 < s[5] and place19 or place19 - s[5]
+                    local result15
+                    if place20 == s[1] then
+                      result15 = s[9]
                     else
-                      local chosen8
-                      if place14 % 256 == 0 then
-                        chosen8 = 0
+                      local chosen11
+                      if place20 % 256 == 0 then
+                        chosen11 = 0
                       else
-                        local place15 = place14 - 1
-                        chosen8 = s[10 + place15 * 2 + 1]
+                        local place21 = place20 - 1
+                        chosen11 = s[11 + place21 * 2]
                       end
-                      result16 = chosen8
+                      result15 = chosen11
                     end
-                    s[9] = result16
-                    s[8] = s[10 + place14 * 2]
-                    s[2] = place14
-                  end
-                end
-                local timeUs = ofUs < atUs2 and ofUs or atUs2
-                do
-                  local newestUs = s[3] > 0 and s[6] or -1
-                  if newestUs > timeUs then
-                    addBefore(rule, s, 1, timeUs, cost4)
+                    s[9] = result15
+                    s[8] = s[11 + place20 * 2 + 1]
+                    s[1] = place20
                   else
-                    if newestUs == timeUs then
-                      local entry3 = s[3] - 1
-                      local place16 = s[2] + entry3
-                      local place17 = place16 < s[5] and place16 or place16 - s[5]
-                      s[10 + place17 * 2 + 1] = s[10 + place17 * 2 + 1] + cost4
+                    local timeUs3 = s[6]
+                    s[1] = 0
+                    s[8] = timeUs3
+                    s[9] = 0
+                  end
+                  s[2] = kept3
+                end
+                local timeUs4 = ofUs < atUs2 and ofUs or atUs2
+                do
+                  local isHeld2 = s[2] > 0
+                  if isHeld2 and s[6] > timeUs4 then
+                    addBefore(rule, s, 1, timeUs4, cost4)
+                  else
+                    if isHeld2 and (s[6] == timeUs4 or s[3] > rule.capacity) then
                       s[7] = s[7] + cost4
-                    elseif s[4] > rule.capacity then
-                      local entry4 = s[3] - 1
-                      local place18 = s[2] + entry4
-                      local place19 = place18 < s[5] and place18 or place18 - s[5]
-                      s[10 + place19 * 2 + 1] = s[10 + place19 * 2 + 1] + cost4
-                      s[7] = s[7] + cost4
-                      local held3 = s[3]
-                      local entry5 = held3 - 1
-                      local place20 = s[2] + entry5
-                      s[10 + (place20 < s[5] and place20 or place20 - s[5]) * 2] = timeUs
-                      s[6] = timeUs
-                      if held3 == 1 then
-                        s[8] = timeUs
-                      end
                     else
-                      local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
-                      do
-                        local held4 = s[3]
-                        local room = s[5]
-                        if not (held4 < room and (room <= 64 or held4 > room / 4)) then
-                          if room >= most2 or held4 < room or s[2] > 0 then
-                            local held5 = s[3]
-                            local room2 = s[5]
-                            local first = s[2]
-                            for entry6 = held5 - 1, 0, -1 do
-                              local entry7 = entry6
-                              local place21 = s[2] + entry7
-                              local place22 = place21 < s[5] and place21 or place21 - s[5]
-                              local result19
-                              if place22 == s[2] then
-                                result19 = s[9]
-                              else
-                                local chosen9
-                                if place22 % 256 == 0 then
-                                  chosen9 = 0
+                      if s[2] > 0 then
+                        do
+                          local stored2 = s[2] - 1
+                          local room = s[5]
+                          if not (stored2 < room and (room <= 64 or stored2 > room / 4)) then
+                            local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 % 1
+                            if room >= most2 or stored2 < room or s[1] > 0 then
+                              local stored3 = s[2] - 1
+                              local room2 = s[5]
+                              local first = s[1]
+                              for entry5 = stored3 - 1, 0, -1 do
+                                local entry6 = entry5
+                                local place22 = s[1] + entry6
+                                local place23 = place22 < s[5] and place22 or place22 - s[5]
+                                local result18
+                                if place23 == s[1] then
+                                  result18 = s[9]
                                 else
-                                  local place23 = place22 - 1
-                                  chosen9 = s[10 + place23 * 2 + 1]
+                                  local chosen12
+                                  if place23 % 256 == 0 then
+                                    chosen12 = 0
+                                  else
+                                    local place24 = place23 - 1
+                                    chosen12 = s[11 + place24 * 2]
+                                  end
+                                  result18 = chosen12
                                 end
-                                result19 = chosen9
+                                local count3 = -result18
+                                s[11 + place23 * 2] = s[11 + place23 * 2] + count3
                               end
-                              local count3 = -result19
-                              s[10 + place22 * 2 + 1] = s[10 + place22 * 2 + 1] + count3
-                            end
-                            if first + held5 > room2 then
-                              reverse(s, 1, 0, first)
-                              reverse(s, 1, first, room2)
-                              reverse(s, 1, 0, room2)
-                            elseif first > 0 then
-                              moveWords(s, 10, 10 + first * 2, held5 * 2)
-                            end
-                            local kept2 = 0
-                            local sum = 0
-                            for place24 = 0, held5 - 1 do
-                              local place25 = place24
-                              local count4 = s[10 + place25 * 2 + 1]
-                              if count4 > 0 then
-                                sum = kept2 % 256 == 0 and count4 or sum + count4
-                                local earlier3 = kept2
-                                local place26 = place24
-                                local timeUs2 = s[10 + place26 * 2]
-                                local sum2 = sum
-                                s[10 + earlier3 * 2] = timeUs2
-                                s[10 + earlier3 * 2 + 1] = sum2
-                                kept2 = kept2 + 1
+                              if first + stored3 > room2 then
+                                reverse(s, 1, 0, first)
+                                reverse(s, 1, first, room2)
+                                reverse(s, 1, 0, room2)
+                              elseif first > 0 then
+                                moveWords(s, 11, 11 + first * 2, stored3 * 2)
                               end
+                              local kept4 = 0
+                              local sum = 0
+                              for place25 = 0, stored3 - 1 do
+                                local place26 = place25
+                                local count4 = s[11 + place26 * 2]
+                                if count4 > 0 then
+                                  sum = kept4 % 256 == 0 and count4 or sum + count4
+                                  local earlier3 = kept4
+                                  local place27 = place25
+                                  local timeUs5 = s[11 + place27 * 2 + 1]
+                                  local sum2 = sum
+                                  s[11 + earlier3 * 2] = sum2
+                                  s[11 + earlier3 * 2 + 1] = timeUs5
+                                  kept4 = kept4 + 1
+                                end
+                              end
+                              s[2] = kept4 + 1
+                              s[4] = sum
+                              local timeUs6 = kept4 > 0 and s[12] or s[6]
+                              s[1] = 0
+                              s[8] = timeUs6
+                              s[9] = 0
                             end
-                            local timeUs3 = s[10]
-                            s[2] = 0
-                            s[8] = timeUs3
-                            s[9] = 0
-                            s[3] = kept2
-                            s[7] = sum
+                            local earlier4 = stored2 < room and 0 or room
+                            local entries2 = s[2]
+                            s[5] = most2 < (earlier4 > entries2 + (entries2 / 4 - entries2 / 4 % 1) and earlier4 or entries2 + (entries2 / 4 - entries2 / 4 % 1)) and most2 or (earlier4 > entries2 + (entries2 / 4 - entries2 / 4 % 1) and earlier4 or entries2 + (entries2 / 4 - entries2 / 4 % 1))
                           end
-                          local earlier4 = held4 < room and 0 or room
-                          local entries2 = s[3] + 1
-                          s[5] = most2 < (earlier4 > entries2 + (entries2 / 4 - entries2 / 4 % 1) and earlier4 or entries2 + (entries2 / 4 - entries2 / 4 % 1)) and most2 or (earlier4 > entries2 + (entries2 / 4 - entries2 / 4 % 1) and earlier4 or entries2 + (entries2 / 4 - entries2 / 4 % 1))
                         end
+                        local entry7 = s[2] - 1
+                        local place28 = s[1] + entry7
+                        local place29 = place28 < s[5] and place28 or place28 - s[5]
+                        local sum3 = s[7] + (place29 % 256 == 0 and 0 or s[4])
+                        local timeUs7 = s[6]
+                        s[11 + place29 * 2] = sum3
+                        s[11 + place29 * 2 + 1] = timeUs7
+                        s[4] = sum3
                       end
-                      local held6 = s[3]
-                      if held6 == 0 then
-                        s[2] = 0
-                        s[8] = timeUs
-                        s[9] = 0
-                      end
-                      local place27 = s[2] + held6
-                      local place28 = place27 < s[5] and place27 or place27 - s[5]
-                      local sum3 = place28 % 256 == 0 and cost4 or s[7] + cost4
-                      s[10 + place28 * 2] = timeUs
-                      s[10 + place28 * 2 + 1] = sum3
-                      s[3] = held6 + 1
-                      s[6] = timeUs
-                      s[7] = sum3
+                      s[2] = s[2] + 1
+                      s[7] = cost4
                     end
-                    s[4] = s[4] + cost4
+                    s[6] = timeUs4
+                    if s[2] == 1 then
+                      s[1] = 0
+                      s[8] = timeUs4
+                      s[9] = 0
+                    end
+                    s[3] = s[3] + cost4
                   end
                 end
-                s[1] = atUs2
-                result13 = true
+                s[10] = atUs2
+                result12 = true
               end
             end
-            chosen10 = not result13
+            chosen13 = not result12
           end
-          if chosen10 then
-            result12 = false
+          if chosen13 then
+            result11 = false
           else
             changed = true
-            result12 = true
+            result11 = true
           end
         end
-        chosen11 = result12
+        chosen14 = result11
       end
-      local chosen12
-      if chosen11 then
-        chosen12 = true
+      local chosen15
+      if chosen14 then
+        chosen15 = true
       else
         outcome = 'limited'
         retryUs = 0
-        chosen12 = false
+        chosen15 = false
       end
-      result3 = chosen12
+      result3 = chosen15
     end
     if not result3 then
       granted = false
     end
-    remaining = max(0, rule.capacity - (s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[4]))
-    local atUs3 = s[1] > nowUs and s[1] or nowUs
+    remaining = max(0, rule.capacity - (s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]))
+    local atUs3 = s[10] > nowUs and s[10] or nowUs
     local goneUs = s[6] + rule.windowUs
-    resetUs = (s[3] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
+    resetUs = (s[2] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
     enteredUs = nowUs
   end
 end
 return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
-return each, rule.words, 9, rule.windowUs, neededWords
+return each, rule.words, 10, rule.windowUs, neededWords
 `,
 },
   slidingWindow: {
@@ -14066,45 +14148,49 @@ end
 
 -- From src/algorithms/sliding-log/sliding-log.ts.
 
--- Where an entry stands in the ring. Entries are counted from the oldest that is held.
+-- Where an entry stands in the ring. Entries are counted from the oldest that is held. The newest
+-- has the place that it gets when another comes.
 local function placeOf(s, i, entry)
-  local place = s[i + 1] + entry
+  local place = s[i] + entry
   return place < s[i + 4] and place or place - s[i + 4]
 end
 
 -- The sum of the entries before a place in its segment.
 local function sumBefore(s, i, place)
-  if place == s[i + 1] then
+  if place == s[i] then
     return s[i + 8]
   end
-  return place % 256 == 0 and 0 or s[i + 9 + (place - 1) * 2 + 1]
+  return place % 256 == 0 and 0 or s[i + 10 + (place - 1) * 2]
 end
 
 -- The sum of so many of the oldest entries.
 local function sumOfOldest(s, i, entries)
+  if entries == s[i + 1] then
+    return s[i + 2]
+  end
   local sum = 0
   local entry = 0
   while entry < entries do
     local place = placeOf(s, i, entry)
     local run = (entries - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (entries - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-    sum = sum + (s[i + 9 + (place + run - 1) * 2 + 1] - sumBefore(s, i, place))
+    sum = sum + (s[i + 10 + (place + run - 1) * 2] - sumBefore(s, i, place))
     entry = entry + run
   end
   return sum
 end
 
 local function timeAt(s, i, place)
-  return s[i + 9 + place * 2]
+  return s[i + 10 + place * 2 + 1]
 end
 
 -- How many of the oldest entries have left the window. Mostly few, so they are searched for from
 -- there.
 local function leftBy(rule, s, i, nowUs)
-  if not (s[i + 2] > 0 and s[i + 7] + rule.windowUs <= (s[i] > nowUs and s[i] or nowUs)) then
+  if not (s[i + 1] > 0 and s[i + 7] + rule.windowUs <= (s[i + 9] > nowUs and s[i + 9] or nowUs)) then
     return 0
   end
-  local leftUs = (s[i] > nowUs and s[i] or nowUs) - rule.windowUs
-  local held = s[i + 2]
+  local leftUs = (s[i + 9] > nowUs and s[i + 9] or nowUs) - rule.windowUs
+  local held = s[i + 1]
   if s[i + 5] <= leftUs then
     return held
   end
@@ -14125,27 +14211,34 @@ local function leftBy(rule, s, i, nowUs)
   return high
 end
 
--- The first entry at which the oldest ones count \`most\`, from one on before which they count \`sum\`.
+-- The first entry at which the oldest ones count \`most\`, from one on before which they count \`sum\`:
+-- the newest, if the others do not.
 local function entryReaching(s, i, from, sum, most)
-  local held = s[i + 2]
+  local newest = s[i + 1] - 1
+  if from == newest then
+    return newest
+  end
   local entry = from
   local place = placeOf(s, i, entry)
   local missing = most - sum + sumBefore(s, i, place)
-  if s[i + 9 + place * 2 + 1] >= missing then
+  if s[i + 10 + place * 2] >= missing then
     return entry
   end
-  local run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-  while entry + run < held and s[i + 9 + (place + run - 1) * 2 + 1] < missing do
-    missing = missing - s[i + 9 + (place + run - 1) * 2 + 1]
+  local run = (newest - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (newest - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+  while s[i + 10 + (place + run - 1) * 2] < missing do
+    missing = missing - s[i + 10 + (place + run - 1) * 2]
     entry = entry + run
+    if entry == newest then
+      return newest
+    end
     place = placeOf(s, i, entry)
-    run = (held - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (held - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+    run = (newest - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (newest - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
   end
   local low = 0
   local high = run - 1
   while low < high do
     local middle = (low + high) / 2 - (low + high) / 2 % 1
-    if s[i + 9 + (place + middle) * 2 + 1] < missing then
+    if s[i + 10 + (place + middle) * 2] < missing then
       low = middle + 1
     else
       high = middle
@@ -14154,16 +14247,11 @@ local function entryReaching(s, i, from, sum, most)
   return entry + low
 end
 
--- The first entry of this microsecond or a later one, from one on; behind the newest, if there is
--- none. Mostly it is one of the newest, so it is searched for from there, and the newest itself is
--- not read.
+-- The first entry of this microsecond or a later one, from one on; the newest, if there is none.
+-- Mostly it is one of the newest, so it is searched for from there.
 local function entryFrom(s, i, from, timeUs)
-  local high = s[i + 2]
-  if high <= from or s[i + 5] < timeUs then
-    return high
-  end
-  high = high - 1
-  if s[i + 5] == timeUs then
+  local high = s[i + 1] - 1
+  if s[i + 5] <= timeUs then
     return high
   end
   local step = 1
@@ -14186,16 +14274,24 @@ local function entryFrom(s, i, from, timeUs)
 end
 
 local function countAt(s, i, place)
-  return s[i + 9 + place * 2 + 1] - sumBefore(s, i, place)
+  return s[i + 10 + place * 2] - sumBefore(s, i, place)
+end
+
+local function countOf(s, i, entry)
+  return entry == s[i + 1] - 1 and s[i + 6] or countAt(s, i, placeOf(s, i, entry))
+end
+
+local function timeOf(s, i, entry)
+  return entry == s[i + 1] - 1 and s[i + 5] or timeAt(s, i, placeOf(s, i, entry))
 end
 
 local function addToSum(s, i, place, count)
-  s[i + 9 + place * 2 + 1] = s[i + 9 + place * 2 + 1] + count
+  s[i + 10 + place * 2] = s[i + 10 + place * 2] + count
 end
 
 local function put(s, i, place, timeUs, sum)
-  s[i + 9 + place * 2] = timeUs
-  s[i + 9 + place * 2 + 1] = sum
+  s[i + 10 + place * 2] = sum
+  s[i + 10 + place * 2 + 1] = timeUs
 end
 
 -- Turns the order of the places round from one to before another.
@@ -14203,145 +14299,132 @@ local function reverse(s, i, from, to)
   local low = from
   local high = to - 1
   while low < high do
-    local timeUs = s[i + 9 + low * 2]
-    local sum = s[i + 9 + low * 2 + 1]
-    put(s, i, low, s[i + 9 + high * 2], s[i + 9 + high * 2 + 1])
+    local timeUs = s[i + 10 + low * 2 + 1]
+    local sum = s[i + 10 + low * 2]
+    put(s, i, low, s[i + 10 + high * 2 + 1], s[i + 10 + high * 2])
     put(s, i, high, timeUs, sum)
     low = low + 1
     high = high - 1
   end
 end
 
--- An entry of this time stands first.
+-- The oldest entry, of this time, stands first in the ring, or is the newest.
 local function begin(s, i, timeUs)
-  s[i + 1] = 0
+  s[i] = 0
   s[i + 7] = timeUs
   s[i + 8] = 0
 end
 
--- Moves all entries to the front, without those that count nothing.
+-- Moves all entries of the ring to its front, without those that count nothing.
 local function straighten(s, i)
-  local held = s[i + 2]
+  local stored = s[i + 1] - 1
   local room = s[i + 4]
-  local first = s[i + 1]
-  for entry = held - 1, 0, -1 do
+  local first = s[i]
+  for entry = stored - 1, 0, -1 do
     local place = placeOf(s, i, entry)
     addToSum(s, i, place, -sumBefore(s, i, place))
   end
-  if first + held > room then
+  if first + stored > room then
     reverse(s, i, 0, first)
     reverse(s, i, first, room)
     reverse(s, i, 0, room)
   elseif first > 0 then
-    moveWords(s, i + 9, i + 9 + first * 2, held * 2)
+    moveWords(s, i + 10, i + 10 + first * 2, stored * 2)
   end
   local kept = 0
   local sum = 0
-  for place = 0, held - 1 do
-    local count = s[i + 9 + place * 2 + 1]
+  for place = 0, stored - 1 do
+    local count = s[i + 10 + place * 2]
     if count > 0 then
       sum = kept % 256 == 0 and count or sum + count
-      put(s, i, kept, s[i + 9 + place * 2], sum)
+      put(s, i, kept, s[i + 10 + place * 2 + 1], sum)
       kept = kept + 1
     end
   end
-  begin(s, i, s[i + 9 + 0 * 2])
-  s[i + 2] = kept
-  s[i + 6] = sum
+  s[i + 1] = kept + 1
+  s[i + 3] = sum
+  begin(s, i, kept > 0 and s[i + 10 + 0 * 2 + 1] or s[i + 5])
 end
 
--- The places of a ring for so many entries: a quarter more, so that it does not have to be made
--- anew often.
-local function roomFor(entries)
-  return entries + (entries / 4 - entries / 4 % 1)
-end
-
--- Makes room for one more entry. \`most\`: the places that there may be.
-local function makeRoom(s, i, most)
-  local held = s[i + 2]
+-- Makes room for one more entry in the ring, of a log that has a newest one.
+local function makeRoom(to, s, i)
+  local stored = s[i + 1] - 1
   local room = s[i + 4]
-  if held < room and (room <= 64 or held > room / 4) then
+  if stored < room and (room <= 64 or stored > room / 4) then
     return
   end
-  if room >= most or held < room or s[i + 1] > 0 then
+  local most = ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 % 1
+  if room >= most or stored < room or s[i] > 0 then
     straighten(s, i)
   end
-  s[i + 4] = min(most, max(held < room and 0 or room, roomFor(s[i + 2] + 1)))
+  s[i + 4] = min(most, max(stored < room and 0 or room, s[i + 1] + (s[i + 1] / 4 - s[i + 1] / 4 % 1)))
 end
 
--- Makes an entry that counts nothing before another: those from there on move one place on.
+local function sumAt(s, i, place)
+  return s[i + 10 + place * 2]
+end
+
+-- Makes an entry that counts nothing before another: those of the ring from there on move one place
+-- on.
 local function insert(s, i, at, timeUs)
-  local held = s[i + 2]
-  for entry = held - 1, at, -1 do
+  local newest = s[i + 1] - 1
+  for entry = newest - 1, at, -1 do
     local place = placeOf(s, i, entry)
     local count = countAt(s, i, place)
-    put(s, i, placeOf(s, i, entry + 1), s[i + 9 + place * 2], count)
+    put(s, i, placeOf(s, i, entry + 1), s[i + 10 + place * 2 + 1], count)
   end
   put(s, i, placeOf(s, i, at), timeUs, 0)
-  s[i + 2] = held + 1
-  for entry = at, held do
+  for entry = at, newest do
     local place = placeOf(s, i, entry)
     addToSum(s, i, place, sumBefore(s, i, place))
   end
+  s[i + 3] = sumAt(s, i, placeOf(s, i, newest))
+  s[i + 1] = newest + 2
   if at == 0 then
     s[i + 7] = timeUs
   end
 end
 
--- How many entries from a place on stand behind each other in one segment, out of so many.
-local function runFrom(s, i, place, entries)
-  return entries < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and entries or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-end
-
--- Takes \`cost\` out of one entry: out of its sum, and those of the entries behind it in its segment.
-local function giveEntry(s, i, entry, cost)
-  local place = placeOf(s, i, entry)
-  local given = min(countAt(s, i, place), cost)
-  local end_ = place + runFrom(s, i, place, s[i + 2] - entry)
-  for at = place, end_ - 1 do
-    addToSum(s, i, at, -given)
+-- Adds to what an entry counts: to its sum, and those of the entries behind it in its segment.
+local function addTo(s, i, entry, count)
+  local stored = s[i + 1] - 1
+  if entry == stored then
+    s[i + 6] = s[i + 6] + count
+  else
+    local place = placeOf(s, i, entry)
+    local run = (stored - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (stored - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+    for at = place, place + run - 1 do
+      addToSum(s, i, at, count)
+    end
+    if entry + run == stored then
+      s[i + 3] = s[i + 3] + count
+    end
   end
-  s[i + 3] = s[i + 3] - given
-end
-
-local function sumAt(s, i, place)
-  return s[i + 9 + place * 2 + 1]
-end
-
--- The newest entry counts something, or there is none.
-local function dropEmptyNewest(s, i)
-  local held = s[i + 3] > 0 and s[i + 2] or 0
-  while held > 0 and countAt(s, i, placeOf(s, i, held - 1)) == 0 do
-    held = held - 1
-  end
-  s[i + 2] = held
-  s[i + 5] = held == 0 and 0 or timeAt(s, i, placeOf(s, i, held - 1))
-  s[i + 6] = held == 0 and 0 or sumAt(s, i, placeOf(s, i, held - 1))
+  s[i + 2] = s[i + 2] + count
 end
 
 -- The same where the newest entry is of a later time.
 local function addBefore(to, s, i, timeUs, cost)
   local entry = entryFrom(s, i, 0, timeUs)
-  if s[i + 3] > to.capacity then
-    while countAt(s, i, placeOf(s, i, entry)) == 0 do
+  if s[i + 2] > to.capacity then
+    while countOf(s, i, entry) == 0 do
       entry = entry + 1
     end
-  elseif timeAt(s, i, placeOf(s, i, entry)) > timeUs then
-    makeRoom(s, i, ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 9) / 2 % 1)
+  elseif timeOf(s, i, entry) > timeUs then
+    makeRoom(to, s, i)
     entry = entryFrom(s, i, 0, timeUs)
     insert(s, i, entry, timeUs)
   end
-  giveEntry(s, i, entry, -cost)
-  dropEmptyNewest(s, i)
+  addTo(s, i, entry, cost)
 end
 
 local capacity = figures[0]
-local room = capacity + (capacity / 4 - capacity / 4 % 1) > capacity + 1 and capacity + (capacity / 4 - capacity / 4 % 1) or capacity + 1
+local room = capacity + (capacity / 4 - capacity / 4 % 1)
 local rule = {
   capacity = capacity,
   windowUs = figures[1],
-  words = 9 + room * 2,
-  freshWords = 9,
+  words = 10 + room * 2,
+  freshWords = 10,
 }
 local function agree(cell, nowUs, granted)
   local s = cell.s
@@ -14352,30 +14435,26 @@ local function agree(cell, nowUs, granted)
   if cell.isHeld then
     local result
     do
-      local atUs = s[1]
+      local atUs = s[10]
       if atUs - nowUs <= rule.windowUs then
         result = false
       else
-        local permits = s[3] > 0 and s[8] + rule.windowUs <= (s[1] > atUs and s[1] or atUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, atUs)) or s[4]
-        s[2] = 0
+        local permits = s[2] > 0 and s[8] + rule.windowUs <= (s[10] > atUs and s[10] or atUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, atUs)) or s[3]
+        s[1] = 0
         s[8] = nowUs
         s[9] = 0
-        s[1] = nowUs
-        s[3] = permits == 0 and 0 or 1
-        s[4] = permits
-        s[5] = s[5] < 1 + (0.25 - 0.25 % 1) and s[5] or 1 + (0.25 - 0.25 % 1)
+        s[10] = nowUs
+        s[2] = permits == 0 and 0 or 1
+        s[3] = permits
+        s[5] = 0
         s[6] = nowUs
         s[7] = permits
-        if permits > 0 then
-          s[10] = nowUs
-          s[11] = permits
-        end
         result = true
       end
     end
     chosen = result
   else
-    clearWords(s, 1, 9)
+    clearWords(s, 1, 10)
     chosen = false
   end
   cell.changed = chosen
@@ -14390,22 +14469,28 @@ local function agree(cell, nowUs, granted)
     local room = rule.capacity - cost
     local result2
     do
-      local most = s[4] - room
+      local most = s[3] - room
       if most <= 0 then
         result2 = 0
       else
         local left = leftBy(rule, s, 1, nowUs)
         local gone = sumOfOldest(s, 1, left)
-        local chosen2
+        local chosen3
         if gone >= most then
-          chosen2 = 0
+          chosen3 = 0
         else
           local entry = entryReaching(s, 1, left, gone, most)
-          local place = s[2] + entry
-          local place2 = place < s[5] and place or place - s[5]
-          chosen2 = s[10 + place2 * 2] + rule.windowUs - nowUs
+          local chosen2
+          if entry == s[2] - 1 then
+            chosen2 = s[6]
+          else
+            local place = s[1] + entry
+            local place2 = place < s[5] and place or place - s[5]
+            chosen2 = s[11 + place2 * 2 + 1]
+          end
+          chosen3 = chosen2 + rule.windowUs - nowUs
         end
-        result2 = chosen2
+        result2 = chosen3
       end
     end
     local waitUs = result2
@@ -14424,17 +14509,16 @@ local function finish(cell, nowUs, isTaken)
   local lateUs = 0
   if isTaken and cost > 0 then
     cell.changed = true
-    local atUs = s[1] > nowUs and s[1] or nowUs
-    if s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) then
+    local atUs = s[10] > nowUs and s[10] or nowUs
+    if s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) then
       local left = leftBy(rule, s, 1, nowUs)
-      local held = s[3]
-      s[4] = s[4] - sumOfOldest(s, 1, left)
-      s[3] = held - left
-      if left < held then
-        local place = s[2] + left
+      local kept = s[2] - left
+      s[3] = s[3] - sumOfOldest(s, 1, left)
+      if kept > 1 then
+        local place = s[1] + left
         local place2 = place < s[5] and place or place - s[5]
         local result3
-        if place2 == s[2] then
+        if place2 == s[1] then
           result3 = s[9]
         else
           local chosen
@@ -14442,155 +14526,148 @@ local function finish(cell, nowUs, isTaken)
             chosen = 0
           else
             local place3 = place2 - 1
-            chosen = s[10 + place3 * 2 + 1]
+            chosen = s[11 + place3 * 2]
           end
           result3 = chosen
         end
         s[9] = result3
-        s[8] = s[10 + place2 * 2]
-        s[2] = place2
+        s[8] = s[11 + place2 * 2 + 1]
+        s[1] = place2
+      else
+        local timeUs = s[6]
+        s[1] = 0
+        s[8] = timeUs
+        s[9] = 0
       end
+      s[2] = kept
     end
     do
-      local newestUs = s[3] > 0 and s[6] or -1
-      if newestUs > atUs then
+      local isHeld = s[2] > 0
+      if isHeld and s[6] > atUs then
         addBefore(rule, s, 1, atUs, cost)
       else
-        if newestUs == atUs then
-          local entry = s[3] - 1
-          local place4 = s[2] + entry
-          local place5 = place4 < s[5] and place4 or place4 - s[5]
-          s[10 + place5 * 2 + 1] = s[10 + place5 * 2 + 1] + cost
+        if isHeld and (s[6] == atUs or s[3] > rule.capacity) then
           s[7] = s[7] + cost
-        elseif s[4] > rule.capacity then
-          local entry2 = s[3] - 1
-          local place6 = s[2] + entry2
-          local place7 = place6 < s[5] and place6 or place6 - s[5]
-          s[10 + place7 * 2 + 1] = s[10 + place7 * 2 + 1] + cost
-          s[7] = s[7] + cost
-          local held2 = s[3]
-          local entry3 = held2 - 1
-          local place8 = s[2] + entry3
-          s[10 + (place8 < s[5] and place8 or place8 - s[5]) * 2] = atUs
-          s[6] = atUs
-          if held2 == 1 then
-            s[8] = atUs
-          end
         else
-          local most = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 9) / 2 % 1
-          do
-            local held3 = s[3]
-            local room = s[5]
-            if not (held3 < room and (room <= 64 or held3 > room / 4)) then
-              if room >= most or held3 < room or s[2] > 0 then
-                local held4 = s[3]
-                local room2 = s[5]
-                local first = s[2]
-                for entry4 = held4 - 1, 0, -1 do
-                  local entry5 = entry4
-                  local place9 = s[2] + entry5
-                  local place10 = place9 < s[5] and place9 or place9 - s[5]
-                  local result6
-                  if place10 == s[2] then
-                    result6 = s[9]
-                  else
-                    local chosen2
-                    if place10 % 256 == 0 then
-                      chosen2 = 0
+          if s[2] > 0 then
+            do
+              local stored = s[2] - 1
+              local room = s[5]
+              if not (stored < room and (room <= 64 or stored > room / 4)) then
+                local most = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 % 1
+                if room >= most or stored < room or s[1] > 0 then
+                  local stored2 = s[2] - 1
+                  local room2 = s[5]
+                  local first = s[1]
+                  for entry = stored2 - 1, 0, -1 do
+                    local entry2 = entry
+                    local place4 = s[1] + entry2
+                    local place5 = place4 < s[5] and place4 or place4 - s[5]
+                    local result6
+                    if place5 == s[1] then
+                      result6 = s[9]
                     else
-                      local place11 = place10 - 1
-                      chosen2 = s[10 + place11 * 2 + 1]
+                      local chosen2
+                      if place5 % 256 == 0 then
+                        chosen2 = 0
+                      else
+                        local place6 = place5 - 1
+                        chosen2 = s[11 + place6 * 2]
+                      end
+                      result6 = chosen2
                     end
-                    result6 = chosen2
+                    local count = -result6
+                    s[11 + place5 * 2] = s[11 + place5 * 2] + count
                   end
-                  local count = -result6
-                  s[10 + place10 * 2 + 1] = s[10 + place10 * 2 + 1] + count
-                end
-                if first + held4 > room2 then
-                  reverse(s, 1, 0, first)
-                  reverse(s, 1, first, room2)
-                  reverse(s, 1, 0, room2)
-                elseif first > 0 then
-                  moveWords(s, 10, 10 + first * 2, held4 * 2)
-                end
-                local kept = 0
-                local sum = 0
-                for place12 = 0, held4 - 1 do
-                  local place13 = place12
-                  local count2 = s[10 + place13 * 2 + 1]
-                  if count2 > 0 then
-                    sum = kept % 256 == 0 and count2 or sum + count2
-                    local earlier = kept
-                    local place14 = place12
-                    local timeUs = s[10 + place14 * 2]
-                    local sum2 = sum
-                    s[10 + earlier * 2] = timeUs
-                    s[10 + earlier * 2 + 1] = sum2
-                    kept = kept + 1
+                  if first + stored2 > room2 then
+                    reverse(s, 1, 0, first)
+                    reverse(s, 1, first, room2)
+                    reverse(s, 1, 0, room2)
+                  elseif first > 0 then
+                    moveWords(s, 11, 11 + first * 2, stored2 * 2)
                   end
+                  local kept2 = 0
+                  local sum = 0
+                  for place7 = 0, stored2 - 1 do
+                    local place8 = place7
+                    local count2 = s[11 + place8 * 2]
+                    if count2 > 0 then
+                      sum = kept2 % 256 == 0 and count2 or sum + count2
+                      local earlier = kept2
+                      local place9 = place7
+                      local timeUs2 = s[11 + place9 * 2 + 1]
+                      local sum2 = sum
+                      s[11 + earlier * 2] = sum2
+                      s[11 + earlier * 2 + 1] = timeUs2
+                      kept2 = kept2 + 1
+                    end
+                  end
+                  s[2] = kept2 + 1
+                  s[4] = sum
+                  local timeUs3 = kept2 > 0 and s[12] or s[6]
+                  s[1] = 0
+                  s[8] = timeUs3
+                  s[9] = 0
                 end
-                local timeUs2 = s[10]
-                s[2] = 0
-                s[8] = timeUs2
-                s[9] = 0
-                s[3] = kept
-                s[7] = sum
+                local earlier2 = stored < room and 0 or room
+                local entries = s[2]
+                s[5] = most < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
               end
-              local earlier2 = held3 < room and 0 or room
-              local entries = s[3] + 1
-              s[5] = most < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
             end
+            local entry3 = s[2] - 1
+            local place10 = s[1] + entry3
+            local place11 = place10 < s[5] and place10 or place10 - s[5]
+            local sum3 = s[7] + (place11 % 256 == 0 and 0 or s[4])
+            local timeUs4 = s[6]
+            s[11 + place11 * 2] = sum3
+            s[11 + place11 * 2 + 1] = timeUs4
+            s[4] = sum3
           end
-          local held5 = s[3]
-          if held5 == 0 then
-            s[2] = 0
-            s[8] = atUs
-            s[9] = 0
-          end
-          local place15 = s[2] + held5
-          local place16 = place15 < s[5] and place15 or place15 - s[5]
-          local sum3 = place16 % 256 == 0 and cost or s[7] + cost
-          s[10 + place16 * 2] = atUs
-          s[10 + place16 * 2 + 1] = sum3
-          s[3] = held5 + 1
-          s[6] = atUs
-          s[7] = sum3
+          s[2] = s[2] + 1
+          s[7] = cost
         end
-        s[4] = s[4] + cost
+        s[6] = atUs
+        if s[2] == 1 then
+          s[1] = 0
+          s[8] = atUs
+          s[9] = 0
+        end
+        s[3] = s[3] + cost
       end
     end
-    s[1] = atUs
+    s[10] = atUs
     lateUs = atUs - nowUs
   end
   local lateUs2 = lateUs
-  verdict.remaining = max(0, rule.capacity - (s[3] > 0 and s[8] + rule.windowUs <= (s[1] > nowUs and s[1] or nowUs) and s[4] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[4]))
-  local atUs2 = s[1] > nowUs and s[1] or nowUs
+  verdict.remaining = max(0, rule.capacity - (s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]))
+  local atUs2 = s[10] > nowUs and s[10] or nowUs
   local goneUs = s[6] + rule.windowUs
-  verdict.resetUs = (s[3] > 0 and goneUs > atUs2 and goneUs or atUs2) - nowUs
+  verdict.resetUs = (s[2] > 0 and goneUs > atUs2 and goneUs or atUs2) - nowUs
   verdict.enteredUs = nowUs + lateUs2
 end
 local function neededWords(s)
   local result
   do
-    local held = s[3]
+    local held = s[2]
+    local first = held > 0 and s[1] or 0
     local room = s[5]
-    if held > 0 and (s[2] >= room or held > room) then
+    if first > 0 and first >= room or held - 1 > room then
       result = huge
     else
       local chosen
-      if held < room then
+      if held <= room then
         chosen = room
       else
-        local entries = (held < s[4] and held or s[4]) + 1
+        local entries = held < s[3] and held or s[3]
         chosen = room > entries + (entries / 4 - entries / 4 % 1) and room or entries + (entries / 4 - entries / 4 % 1)
       end
       local room2 = chosen
-      result = 9 + room2 * 2
+      result = 10 + room2 * 2
     end
   end
   return result
 end
-return agree, finish, rule.words, 9, rule.windowUs, neededWords
+return agree, finish, rule.words, 10, rule.windowUs, neededWords
 `,
   slidingWindow: `local max = math.max
 local huge = math.huge
