@@ -5,7 +5,7 @@
  */
 import { FORMATS } from './list.ts'
 
-/** Numbers that are no longer written: sliding windows and logs in another order of their words. */
+/** Numbers that are no longer written: windows and logs with other words, or in another order. */
 export const RETIRED_FORMATS: readonly number[] = [5, 6, 8]
 
 /** `1 (gcra), 2 (tokenBucket) ...`, for errors. */

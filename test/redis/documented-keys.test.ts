@@ -64,7 +64,7 @@ const EXAMPLES: readonly Example[] = [
   {
     what: 'a large log',
     limits: slidingLog({ limit: 10, window: '1s' }),
-    calls: [1, 2, 3, 4, 5, 6, 7].map((us) => [AT_US + us, 1] as const),
+    calls: [1, 2, 3, 4, 5, 6].map((us) => [AT_US + us, 1] as const),
   },
   { what: 'concurrency', limits: inflight(2), calls: [[LATER_US, 1]] },
   { what: 'large concurrency', limits: inflight(3), calls: [0, 1, 2].map((us) => [LATER_US + us, 1] as const) },

@@ -81,6 +81,27 @@ test('a log of two hundred entries is settled in its head, one of the newest ent
   expect((await limiter.peek('u1', 0)).remaining).toBe(10_000 - 203)
 })
 
+test('a log whose ring is full, with entries that count nothing among them, takes debt', async () => {
+  const limit = slidingLog({ limit: 40, window: '1d' })
+  const limiter = limiterOn(limit)
+  const decisions: Awaited<ReturnType<typeof limiter.consume>>[] = []
+  const consume = async (times: number) => {
+    for (let k = 0; k < times; k++) decisions.push(await limiter.consume('u1'))
+  }
+  const settleAt0 = (from: number, to: number) => Promise.all(decisions.slice(from, to).map((decision) => decision.settle(0)))
+  await consume(40)
+  await settleAt0(0, 7)
+  await consume(7)
+  await limiter.charge('u1')
+  await settleAt0(7, 11)
+  await consume(3)
+  expect(decisions.every(({ allowed }) => allowed)).toBe(true)
+  await decisions.at(-1)?.settle(30)
+  expect(await limiter.peek('u1')).toMatchObject({ outcome: 'limited', remaining: 0 })
+  await settleAt0(11, 50)
+  expect((await limiter.peek('u1')).remaining).toBe(40 - 31)
+})
+
 describe('a refusal that was remembered', () => {
   test('holds no longer once something was given back', async () => {
     const limiter = limiterOn(LIMIT)

@@ -1,9 +1,9 @@
 /**
  * Sliding log: every admission is remembered until it is one window old. See sliding-log.md.
  *
- * State: [first, held, total, the sum of the last in the ring, room, the newest entry and its
- * count, the time of the oldest, the sum before it, atUs, then a ring of `room` entries of (sum,
- * timeUs)].
+ * State: [first, held, total, the sum of the last entry in the ring, room, the time of the newest
+ * and its count, the time of the oldest, the sum before it, atUs, then a ring of `room` entries of
+ * (sum, timeUs)].
  * `held` entries are in use. The newest stands in the head, the others in the ring from place
  * `first` on, oldest first. `total` is the sum of their counts; some may have left the window
  * already, they are dropped with the next charge. Admissions of the same microsecond are one entry.
@@ -24,7 +24,7 @@ import { moveWords } from '../words.ts'
 const FIRST = 0
 const HELD = 1
 const TOTAL = 2
-/** The sum of the last entry in the ring. */
+/** The sum of the last entry in the ring, if there is one. */
 const LAST_SUM = 3
 const ROOM = 4
 const NEWEST = 5
@@ -88,7 +88,7 @@ export const slidingLogAlgorithm: Algorithm = {
       figures,
       numbers: figures.join(' '),
       windowUs: figures[1] as number,
-      // As many in the ring as it admits: what is charged beyond that is the newest.
+      // A ring for as many as it admits: what is charged beyond that is the newest.
       words: wordsIn(roomFor(capacity)),
       freshWords: ENTRIES,
     })
@@ -99,9 +99,9 @@ export const slidingLogAlgorithm: Algorithm = {
    */
   neededWords(s, i) {
     const held = s[i + HELD] as number
-    const first = held > 0 ? (s[i + FIRST] as number) : 0
+    const first = s[i + FIRST] as number
     const room = s[i + ROOM] as number
-    if ((first > 0 && first >= room) || held - 1 > room) return Number.POSITIVE_INFINITY
+    if (held - 1 > room || (held > 0 && first > 0 && first >= room)) return Number.POSITIVE_INFINITY
     return wordsIn(held <= room ? room : Math.max(room, roomFor(Math.min(held, s[i + TOTAL] as number))))
   },
 
@@ -390,7 +390,7 @@ function add(to: Rule, s: Float64Array, i: number, timeUs: number, cost: number)
 function addBefore(to: Rule, s: Float64Array, i: number, timeUs: number, cost: number): void {
   let entry = entryFrom(s, i, 0, timeUs)
   if ((s[i + TOTAL] as number) > to.capacity) {
-    // An entry that was given back whole is removed. The newest has something.
+    // Not to one that was given back whole. The newest has something.
     while (countOf(s, i, entry) === 0) entry += 1
   } else if (timeOf(s, i, entry) > timeUs) {
     makeRoom(to, s, i)

@@ -122,7 +122,8 @@ end
 -- the state, and its bytes. Words beyond the last one are left out. Answers how many there are
 -- then.
 local function addChanges(pieces, size, s, last)
-  local touched, changed, count = s.touched, nil, s.count
+  local touched, count = s.touched, s.count
+  -- Nothing but the first ones.
   if count == 0 then
     return size
   end
@@ -131,7 +132,8 @@ local function addChanges(pieces, size, s, last)
     pieces[size + 1], pieces[size + 2] = touched[1], pack('>dd', s[touched[1]], s[touched[3]])
     return size + 2
   end
-  changed, count = {}, 0
+  local changed = {}
+  count = 0
   for j = 1, s.count, 2 do
     local k = touched[j]
     if k <= last and s[k] ~= touched[j + 1] then
@@ -201,7 +203,7 @@ local function grown(cell, words)
   end
   local most = own.neededWords(s, 1)
   -- Entries that the rule does not allow would be looked for one by one.
-  if not (most >= 0 and most <= own.words + const.MOST_GROWTH) then
+  if not (most >= 0 and most <= 2 * own.words) then
     foreign('it says that it has ' .. most .. ' words')
   end
   most = most > words and most or words

@@ -507,7 +507,8 @@ end
 -- the state, and its bytes. Words beyond the last one are left out. Answers how many there are
 -- then.
 local function addChanges(pieces, size, s, last)
-  local touched, changed, count = s.touched, nil, s.count
+  local touched, count = s.touched, s.count
+  -- Nothing but the first ones.
   if count == 0 then
     return size
   end
@@ -516,7 +517,8 @@ local function addChanges(pieces, size, s, last)
     pieces[size + 1], pieces[size + 2] = touched[1], pack('>dd', s[touched[1]], s[touched[3]])
     return size + 2
   end
-  changed, count = {}, 0
+  local changed = {}
+  count = 0
   for j = 1, s.count, 2 do
     local k = touched[j]
     if k <= last and s[k] ~= touched[j + 1] then
@@ -586,7 +588,7 @@ local function grown(cell, words)
   end
   local most = own.neededWords(s, 1)
   -- Entries that the rule does not allow would be looked for one by one.
-  if not (most >= 0 and most <= own.words + const.MOST_GROWTH) then
+  if not (most >= 0 and most <= 2 * own.words) then
     foreign('it says that it has ' .. most .. ' words')
   end
   most = most > words and most or words
@@ -956,9 +958,8 @@ export const slow = `-- What the fast path leaves: how keys are read and written
 -- for each of them when it is first needed, behind codec.lua.
 
 local try, keys, ARGV, type, byte, sub = redis.pcall, KEYS, ARGV, type, string.byte, string.sub
--- How many words one more charge may need beyond those of a rule, and the longest head of a record,
--- with what stands before it.
-const.MOST_GROWTH, const.MOST_HEAD = 16, 263
+-- The longest head of a record, with what stands before it.
+const.MOST_HEAD = 263
 
 -- How much is answered; where the keys of the decision begin that is being made, and the key that
 -- is being read.
@@ -3337,9 +3338,9 @@ do
     -- A state whose places lie outside of its ring is damaged: no number of words is enough for it.
     neededWords = function(s, i)
       local held = s[i + 1]
-      local first = held > 0 and s[i] or 0
+      local first = s[i]
       local room = s[i + 4]
-      if first > 0 and first >= room or held - 1 > room then
+      if held - 1 > room or held > 0 and first > 0 and first >= room then
         return huge
       end
       return wordsIn(held <= room and room or max(room, roomFor(held < s[i + 2] and held or s[i + 2])))
@@ -9312,9 +9313,9 @@ local function neededWords(s)
   local result
   do
     local held = s[2]
-    local first = held > 0 and s[1] or 0
+    local first = s[1]
     local room = s[5]
-    if first > 0 and first >= room or held - 1 > room then
+    if held - 1 > room or held > 0 and first > 0 and first >= room then
       result = huge
     else
       local chosen
@@ -9857,9 +9858,9 @@ local function neededWords(s)
   local result
   do
     local held = s[2]
-    local first = held > 0 and s[1] or 0
+    local first = s[1]
     local room = s[5]
-    if first > 0 and first >= room or held - 1 > room then
+    if held - 1 > room or held > 0 and first > 0 and first >= room then
       result = huge
     else
       local chosen
@@ -10434,9 +10435,9 @@ local function neededWords(s)
   local result
   do
     local held = s[2]
-    local first = held > 0 and s[1] or 0
+    local first = s[1]
     local room = s[5]
-    if first > 0 and first >= room or held - 1 > room then
+    if held - 1 > room or held > 0 and first > 0 and first >= room then
       result = huge
     else
       local chosen
@@ -14649,9 +14650,9 @@ local function neededWords(s)
   local result
   do
     local held = s[2]
-    local first = held > 0 and s[1] or 0
+    local first = s[1]
     local room = s[5]
-    if first > 0 and first >= room or held - 1 > room then
+    if held - 1 > room or held > 0 and first > 0 and first >= room then
       result = huge
     else
       local chosen

@@ -3,9 +3,8 @@
 -- for each of them when it is first needed, behind codec.lua.
 
 local try, keys, ARGV, type, byte, sub = redis.pcall, KEYS, ARGV, type, string.byte, string.sub
--- How many words one more charge may need beyond those of a rule, and the longest head of a record,
--- with what stands before it.
-const.MOST_GROWTH, const.MOST_HEAD = 16, 263
+-- The longest head of a record, with what stands before it.
+const.MOST_HEAD = 263
 
 -- How much is answered; where the keys of the decision begin that is being made, and the key that
 -- is being read.
