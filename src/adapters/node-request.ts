@@ -118,13 +118,25 @@ function endOf({ headersSent, statusCode: status, stream, writableFinished, req,
   return { status: CLIENT_LEFT, aborted: true }
 }
 
+/**
+ * Callbacks for the end of a response: one listener for all, because a request may pass many
+ * limiters.
+ */
+const ending = new WeakMap<NodeResponse, ((isSent: boolean) => void)[]>()
+
 /** Once: when all of it was sent, or it is closed. */
 function whenEnded(response: NodeResponse, listener: (isSent: boolean) => void): void {
-  let isOver = false
+  const others = ending.get(response)
+  if (others !== undefined) {
+    others.push(listener)
+    return
+  }
+  const listeners = [listener]
+  ending.set(response, listeners)
   const end = (isSent: boolean) => {
-    if (isOver) return
-    isOver = true
-    listener(isSent)
+    if (ending.get(response) !== listeners) return
+    ending.delete(response)
+    for (const each of listeners) each(isSent)
   }
   // Over HTTP/1 a response closes when it is sent. One that no server made, as in AWS Lambda and in
   // tests, may tell of nothing else.

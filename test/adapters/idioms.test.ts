@@ -3,7 +3,7 @@
  * is no Node, responses that may not be changed.
  */
 import 'reflect-metadata'
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import {
   connect as connectHttp2,
   createServer as createHttp2Server,
@@ -377,6 +377,37 @@ test('a place is given back where another has answered before the limits had', a
   await (await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)).text()
   expect(passed).toEqual(['ERR_HTTP_HEADERS_SENT'])
   await vi.waitFor(() => expect(limiter.inflight()).toBe(0), WAIT)
+  server.close()
+})
+
+test('many limiters that want to know how a request ends listen as one', async () => {
+  const limiters = Array.from({ length: 12 }, () => createLimiter(concurrency({ max: 1 })))
+  const outcomes: object[] = []
+  const settle = (outcome: object) => {
+    outcomes.push(outcome)
+    return undefined
+  }
+  const listening: number[] = []
+  const inner = (_request: unknown, response: ServerResponse) => {
+    listening.push(response.listenerCount('finish'), response.listenerCount('close'))
+    expect(limiters.map((limiter) => limiter.inflight())).toEqual(new Array(12).fill(1))
+    response.end('hello')
+  }
+  const handler = limiters.reduce<typeof inner>(
+    (next, limiter) => forNode.rateLimit({ limiter, key: 'k', settle })(next as never) as never,
+    inner,
+  )
+  const bare: number[] = []
+  const server = createServer((request, response) => {
+    bare.push(response.listenerCount('finish'), response.listenerCount('close'))
+    handler(request, response)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  expect(await (await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)).text()).toBe('hello')
+  await vi.waitFor(() => expect(limiters.every((limiter) => limiter.inflight() === 0)).toBe(true), WAIT)
+  expect(listening).toEqual(bare.map((count) => count + 1))
+  expect(outcomes).toEqual(new Array(12).fill({ status: 200, aborted: false }))
+  server.closeAllConnections()
   server.close()
 })
 
