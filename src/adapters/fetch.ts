@@ -22,7 +22,7 @@ import {
 } from './fetch-request.ts'
 import { leavesLess } from './node-request.ts'
 import { type Connection, peerAddress } from './peer-address.ts'
-import { leaveWhenSent } from './response-end.ts'
+import { type Lifetime, leaveWhenSent, outliving } from './response-end.ts'
 
 export * from '../http/index.ts'
 export type { FetchRequest, FetchResponse } from './fetch-request.ts'
@@ -56,6 +56,10 @@ function besidesInner(
   return besides(headers, (name) => answered.headers.get(name) ?? undefined, binds, true)
 }
 
+function lifetimeIn(handed: readonly unknown[]): Lifetime | undefined {
+  return handed.find((each): each is Lifetime => typeof (each as Partial<Lifetime> | null | undefined)?.waitUntil === 'function')
+}
+
 /** Returns what puts the limits before a handler. */
 export function rateLimit<
   const L extends Limits,
@@ -75,11 +79,13 @@ export function rateLimit<
     async (request: R, ...rest: Rest): Promise<Res> => {
       const http = new FetchHttpRequest(request, addressOf(request, ...rest) ?? undefined)
       const entered = gate.enter(request, http, request)
-      const { decision, refusal, headers, gone, leave, hold } = isPromise(entered) ? await entered : entered
+      const entry = isPromise(entered) ? await entered : entered
+      const { decision, refusal, headers, gone, hold } = entry
       if (decision !== undefined) decisions.set(request, decision)
       // The client is gone, but a handler has to answer something.
       if (gone) return new Response(null, { status: 499 }) as unknown as Res
       if (refusal !== undefined) return refusedWith(refusal) as unknown as Res
+      const leave = outliving(entry.leave, lifetimeIn(rest))
       try {
         const handled = handler(request, ...rest)
         hold?.handledBy(handled)

@@ -4,6 +4,7 @@ import { routeText } from '../http/route.ts'
 import type { Abortable } from '../limiter/input.ts'
 import { type Closable, closing, type NodeRequest, type NodeResponse } from './node-request.ts'
 import { type Connection, peerAddress } from './peer-address.ts'
+import type { Lifetime } from './response-end.ts'
 
 /** The parts of Hono's context that are needed. */
 export interface HonoContext {
@@ -24,6 +25,8 @@ export interface HonoContext {
   set: any
   // biome-ignore lint/suspicious/noExplicitAny: its type depends on the variables of the application
   get: any
+  /** Throws where the runtime has none. */
+  readonly executionCtx?: Lifetime
   /** Without a value it takes the header away. */
   header(name: string, value?: string): void
 }
@@ -43,6 +46,14 @@ export function nodeOf({ env }: HonoContext): NodeBindings | undefined {
 export function webSocketOf({ env }: HonoContext): Closable | undefined {
   const { incoming, outgoing } = env?.server ?? env ?? {}
   return outgoing === undefined && typeof incoming?.socket?.once === 'function' ? incoming.socket : undefined
+}
+
+export function lifetimeOf(c: HonoContext): Lifetime | undefined {
+  try {
+    return c.executionCtx
+  } catch {
+    return undefined
+  }
 }
 
 export class HonoHttp implements HttpRequest {

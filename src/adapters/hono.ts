@@ -14,9 +14,9 @@ import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
 import { keepAddresses } from './addresses.ts'
 import { type FetchRequest, isUpgrade, outcomeOf, refusedWith } from './fetch-request.ts'
-import { type HonoContext, HonoHttp, type NodeBindings, nodeOf, webSocketOf } from './hono-request.ts'
+import { type HonoContext, HonoHttp, lifetimeOf, type NodeBindings, nodeOf, webSocketOf } from './hono-request.ts'
 import { type Closable, leaveAtEnd, leavesLess, setHeaders, whenConnectionCloses } from './node-request.ts'
-import { leaveWhenSent } from './response-end.ts'
+import { leaveWhenSent, outliving } from './response-end.ts'
 
 export * from '../http/index.ts'
 export type { HonoContext } from './hono-request.ts'
@@ -89,13 +89,14 @@ function putAll({ headers }: HonoContext['res'], all: readonly string[]): void {
 async function nextAnywhere(
   c: HonoContext,
   http: HonoHttp,
-  { headers, decision, leave, hold }: Entry,
+  { headers, decision, leave: told, hold }: Entry,
   earlier: Decision | undefined,
   next: () => Promise<void>,
 ): Promise<void> {
   const read = (name: string) => c.res.headers.get(name) ?? undefined
   const all = earlier === undefined ? headers : besides(headers, read, leavesLess(decision, earlier))
   for (let k = 0; k < all.length; k += 2) c.header(all[k] as string, all[k + 1] as string)
+  const leave = told && outliving(told, lifetimeOf(c))
   const handled = next()
   hold?.handledBy(handled)
   try {

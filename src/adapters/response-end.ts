@@ -2,11 +2,28 @@
  * When a `Response` has been sent. A handler is done when it has made one, but its body may go on
  * for as long as a stream does.
  */
+import type { Entry } from '../http/entry.ts'
 import { CLIENT_LEFT, type HttpOutcome } from '../http/request.ts'
 import type { FetchRequest, FetchResponse } from './fetch-request.ts'
 import { signalOf } from './fetch-request.ts'
 
-type Leave = (outcome: HttpOutcome) => void
+type Leave = (outcome: HttpOutcome) => unknown
+
+/** What Workers, Vercel and Netlify hand to a handler beside its request. */
+export interface Lifetime {
+  waitUntil(promise: Promise<unknown>): void
+}
+
+/**
+ * A runtime that ends what a request has begun when its response is sent is asked to wait until the
+ * store has been told how it ended.
+ */
+export function outliving(leave: Entry['leave'], lifetime: Lifetime | undefined): Entry['leave'] {
+  if (leave === undefined || lifetime === undefined) return leave
+  let done = (_left: unknown) => {}
+  lifetime.waitUntil(new Promise((resolve) => (done = resolve)))
+  return (outcome) => done(leave(outcome))
+}
 
 /**
  * Returns what is to be sent instead: the same with a body that tells of its end. At once, where

@@ -1,7 +1,7 @@
 /** The answer of a gate about a request, which adapters carry out. */
 import type { Hold } from './hold.ts'
 import type { Refusal } from './refusal.ts'
-import { CLIENT_LEFT, type HttpOutcome } from './request.ts'
+import { CLIENT_LEFT, type HttpOutcome, type MaybePromise } from './request.ts'
 import type { HttpDecision } from './settling.ts'
 
 export interface Entry {
@@ -13,8 +13,11 @@ export interface Entry {
   readonly refusal: Refusal | undefined
   /** The client left while it waited: there is no one to answer. */
   readonly gone: boolean
-  /** Called with the end of the response; undefined if no option needs it. */
-  readonly leave: ((outcome: HttpOutcome) => void) | undefined
+  /**
+   * Called with the end of the response; undefined if no option needs it. A promise, which never
+   * fails, where a store has to be told.
+   */
+  readonly leave: ((outcome: HttpOutcome) => MaybePromise<unknown>) | undefined
   /**
    * The place that the request holds: to be told what the handler returns, where the framework
    * hands that out.

@@ -236,11 +236,12 @@ export class Gate<Native, Connection = unknown> {
     decision: HttpDecision,
     isSettled: boolean,
     hold: Hold | undefined,
-  ): (outcome: HttpOutcome) => void {
+  ): (outcome: HttpOutcome) => MaybePromise<unknown> {
     return (outcome) => {
       this.#lateUsers.look(native)
-      hold?.answered(outcome)
-      if (isSettled) settleAtEnd(this.#choices, decision, outcome, native)
+      const released = hold?.answered(outcome)
+      const settled = isSettled ? settleAtEnd(this.#choices, decision, outcome, native) : undefined
+      return isPromise(released) || isPromise(settled) ? Promise.all([released, settled]) : undefined
     }
   }
 }

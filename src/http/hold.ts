@@ -5,7 +5,7 @@
  */
 import type { ReleaseOutcome } from '../limiter/events.ts'
 import type { Permit } from '../limiter/limiter.ts'
-import { type HttpOutcome, isPromise, SWITCHING_PROTOCOLS } from './request.ts'
+import { type HttpOutcome, isPromise, type MaybePromise, SWITCHING_PROTOCOLS } from './request.ts'
 import type { HttpDecision } from './settling.ts'
 import { explainOnce } from './warnings.ts'
 
@@ -43,11 +43,14 @@ export class Hold {
     returned.then(done, done)
   }
 
-  /** The response has ended. Governors are told what that says about the load. */
-  answered(outcome: HttpOutcome): void {
+  /**
+   * The response has ended. Governors are told what that says about the load. Answers when the
+   * store was told, unless the handler still runs.
+   */
+  answered(outcome: HttpOutcome): MaybePromise<unknown> {
     this.#outcome = releaseOutcomeOf(outcome)
-    if (this.#running > 0 && this.#maxHoldMs < Number.POSITIVE_INFINITY) this.#releaseLater()
-    else this.#releaseIfOver()
+    if (this.#running > 0 && this.#maxHoldMs < Number.POSITIVE_INFINITY) return this.#releaseLater()
+    return this.#releaseIfOver()
   }
 
   #releaseLater(): void {
@@ -63,11 +66,11 @@ export class Hold {
     ;(this.#timer as { unref?(): unknown }).unref?.()
   }
 
-  #releaseIfOver(): void {
-    if (this.#running > 0 || this.#outcome === undefined) return
+  #releaseIfOver(): MaybePromise<unknown> {
+    if (this.#running > 0 || this.#outcome === undefined) return undefined
     clearTimeout(this.#timer)
     // It never fails, and a second time it does nothing.
-    this.#permit.release({ outcome: this.#outcome })
+    return this.#permit.release({ outcome: this.#outcome })
   }
 }
 

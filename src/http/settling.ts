@@ -17,14 +17,17 @@ import { explainOnce, type WarningCode } from './warnings.ts'
 export type HttpDecision<Name extends string = string> = Decision<Name> & Settleable<Name, Store> & Partial<Permit<Store>>
 
 /** `refundWhen` is asked first. A refunded request cost nothing, and `settle` is not called. */
-export function settleAtEnd<Native>(choices: HttpChoices<Native>, decision: HttpDecision, outcome: HttpOutcome, native: Native): void {
+export function settleAtEnd<Native>(
+  choices: HttpChoices<Native>,
+  decision: HttpDecision,
+  outcome: HttpOutcome,
+  native: Native,
+): MaybePromise<unknown> {
   const { refundWhen, settle } = choices
-  if (refundWhen === undefined) settleBy(settle, decision, outcome, native)
-  else {
-    settled('SLUICE_REFUND_FAILED', () =>
-      whenKnown(refundWhen(outcome, native), (isWanted) => (isWanted ? decision.settle(0) : settleBy(settle, decision, outcome, native))),
-    )
-  }
+  if (refundWhen === undefined) return settleBy(settle, decision, outcome, native)
+  return settled('SLUICE_REFUND_FAILED', () =>
+    whenKnown(refundWhen(outcome, native), (isWanted) => (isWanted ? decision.settle(0) : settleBy(settle, decision, outcome, native))),
+  )
 }
 
 export function giveBack(decision: HttpDecision): void {
@@ -33,20 +36,25 @@ export function giveBack(decision: HttpDecision): void {
   if (!decision.degraded) settled('SLUICE_REFUND_FAILED', () => decision.settle(0))
 }
 
-function settleBy<Native>(settle: HttpChoices<Native>['settle'], decision: HttpDecision, outcome: HttpOutcome, native: Native): void {
-  if (settle === undefined) return
-  settled('SLUICE_SETTLE_FAILED', () =>
+function settleBy<Native>(
+  settle: HttpChoices<Native>['settle'],
+  decision: HttpDecision,
+  outcome: HttpOutcome,
+  native: Native,
+): MaybePromise<unknown> {
+  if (settle === undefined) return undefined
+  return settled('SLUICE_SETTLE_FAILED', () =>
     whenKnown(settle(outcome, native), (cost) => (cost === undefined ? undefined : decision.settle(cost))),
   )
 }
 
 /** The response is out: an error now can only become a warning. */
-function settled(failure: WarningCode, settle: () => MaybePromise<unknown>): void {
+function settled(failure: WarningCode, settle: () => MaybePromise<unknown>): MaybePromise<unknown> {
   const failed = (error: unknown) => explainOnce(failure, '', error)
   try {
     const done = settle()
-    if (isPromise(done)) done.then(undefined, failed)
+    return isPromise(done) ? done.then(undefined, failed) : undefined
   } catch (error) {
-    failed(error)
+    return failed(error)
   }
 }

@@ -464,6 +464,29 @@ describe('Hono without Node', () => {
     expect(limiter.peek('all').remaining).toBe(1)
   })
 
+  test('asks the runtime to wait until the request is settled and its place given back', async () => {
+    const limiter = createLimiter({ tokens: gcra({ rate: '1/s', burst: 9 }), places: concurrency({ max: 1 }) }, { clock: fakeClock() })
+    let tellUsage = (_usage: number) => {}
+    const settle = () => new Promise<number>((resolve) => (tellUsage = resolve)).then((tokens) => ({ tokens, places: 1 }))
+    const app = new Hono()
+    app.use(forHono.rateLimit({ limiter, key: 'all', cost: { tokens: 5, places: 1 }, settle }))
+    app.get('/', (c) => c.text('hello'))
+    const waitedFor: Promise<unknown>[] = []
+    const lifetime = { waitUntil: (promise: Promise<unknown>) => void waitedFor.push(promise), passThroughOnException: () => {}, props: {} }
+    const response = await app.request('/', {}, {}, lifetime)
+    expect([await response.text(), limiter.inflight()]).toEqual(['hello', 0])
+    let isOver = false
+    expect(waitedFor.map((promise) => promise.then(() => (isOver = true)))).toHaveLength(1)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([isOver, limiter.peek('all').parts.tokens.remaining]).toEqual([false, 4])
+    tellUsage(2)
+    await Promise.all(waitedFor)
+    expect(limiter.peek('all').parts.tokens.remaining).toBe(7)
+    // A refusal has nothing to wait for.
+    limiter.charge('all', { tokens: 9, places: 0 })
+    expect([(await app.request('/', {}, {}, lifetime)).status, waitedFor.length]).toEqual([429, 1])
+  })
+
   test('knows the client by what Deno and Bun tell', async () => {
     const limiter = burst(1)
     const app = new Hono()

@@ -2,6 +2,7 @@
  * The packed tarball is what users get, so it is packed, installed and used here: in every runtime,
  * by every kind of importer.
  */
+import { randomUUID } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, normalize } from 'node:path'
@@ -9,15 +10,17 @@ import { pathToFileURL } from 'node:url'
 import { createContext, runInContext } from 'node:vm'
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
 import { publint } from 'publint'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import * as sources from '../../src/index.ts'
+import { redisStore } from '../../src/stores/redis/index.ts'
 import * as sharedSources from '../../src/stores/shared-memory/index.ts'
+import { connectRedis } from '../support/redis-client.ts'
 import { type Bundle, bundled, weights } from './bundle.ts'
 import { type NestProject, nestProject } from './nest-project.ts'
 import { algorithms, manifest, type Project, projectOfAUser, root, specifiers } from './project.ts'
 import { output, run } from './run.ts'
 import { installRuntimes, OLDEST_NODE, RUNTIMES, runIn, whyMissing } from './runtimes.ts'
-import { servedByWorkerd, WORKERD } from './workerd.ts'
+import { servedByWorkerd, servicesOn, WORKERD } from './workerd.ts'
 
 interface Story {
   readonly LIMITS: Readonly<Record<string, object>>
@@ -304,6 +307,23 @@ describe.skipIf(whyMissing(WORKERD) !== undefined)('in Cloudflare Workers', () =
     const { waitedMs, ...rest } = (await (await fetch(`${url}/wait`)).json()) as { waitedMs: [number, number, number] }
     expect([waitedMs[0] === 0, waitedMs[1] > 0, waitedMs[2] > waitedMs[1]]).toEqual([true, true, true])
     expect(rest).toEqual({ ran: [1, 2, 3], inflight: 0 })
+  })
+
+  test('a request is settled after its response was sent, however long that takes', async () => {
+    const redis = await connectRedis()
+    const services = await servicesOn(redis)
+    const key = randomUUID()
+    const limit = sources.fixedWindow({ limit: 100, window: '1h' })
+    const limiter = sources.createLimiter(limit, { name: 'worker', store: redisStore(redis) })
+    const response = await fetch(`${url}/settled?${new URLSearchParams({ key, services: services.url })}`)
+    expect([response.status, await response.text()]).toEqual([200, '50 left'])
+    // The worker has served another request since.
+    await (await fetch(`${url}/story`)).text()
+    expect((await limiter.peek(key)).remaining).toBe(50)
+    services.tellUsage('4')
+    await vi.waitFor(async () => expect((await limiter.peek(key)).remaining).toBe(96), { timeout: 60_000 })
+    services.stop()
+    redis.close()
   })
 
   test('requests to a Durable Object wait for each other', async () => {
