@@ -2286,6 +2286,13 @@ export const PROOFS = [
   {
     file: 'src/stores/redis/pages.lua',
     scope: 'addChanges',
+    line: 'if count == 0 then',
+    becomes: ['if false then', 'if count == 1 then'],
+    proof: 'Of no words no piece is made, and two numbers are noted of each: the line only saves a table and its sorting.',
+  },
+  {
+    file: 'src/stores/redis/pages.lua',
+    scope: 'addChanges',
     line: 'if count == 4 and not touched[2] and not touched[4] and touched[3] == touched[1] + 1 and touched[3] <= last then',
     becomes: [
       'if false then',
