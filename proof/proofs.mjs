@@ -1175,6 +1175,13 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/codec.ts',
+    scope: '',
+    line: 'export const MAX_WORDS = 300_000',
+    becomes: ['export const MAX_WORDS = 300001'],
+    proof: 'Only logs have so many words, and a log has an even number of them.',
+  },
+  {
+    file: 'src/algorithms/codec.ts',
     scope: 'tagsIn',
     line: 'while (reader.at < Math.min(headEnd, at + LEAD / 2)) tags.push(...pairIn(reader))',
     becomes: ['while (reader.at < Math.min(headEnd, at + LEAD / 3)) tags.push(...pairIn(reader))'],

@@ -405,3 +405,10 @@ test('Lua refuses words that the bytes cannot hold', async () => {
   const results = (await redis.send(['EVAL', script, '0', labelOf(RULES[6] as Rule, 'default')])) as string[]
   expect(results).toEqual([...new Array(15).fill('a word is out of range'), ...new Array(3).fill('a state has no end')])
 })
+
+test('the head of a large state says how many words there are, also where a byte of that is full', async () => {
+  const script = `${LIBRARY}${HEX} return toHex(largeHead('', tonumber(ARGV[1])))`
+  for (const words of [21, 255, 256, 65_535, 65_536, 65_537, 131_072, 300_000]) {
+    expect(await redis.send(['EVAL', script, '0', `${words}`])).toBe(words.toString(16).padStart(6, '0'))
+  }
+})
