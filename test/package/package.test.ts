@@ -346,8 +346,9 @@ describe('the size of what is imported, minified and gzipped,', () => {
   // (decide, queue). Then by 100: memory reads the characters of a key only where it is new.
   // Permits and leases travel with `concurrency`; raised by 700: leases are renewed in rounds.
   // Then by 200: what a failure policy lends is renewed, and leases count by the wall clock, too,
-  // from before they were asked for.
-  const MOST_BYTES = 20_550
+  // from before they were asked for. Then by 150: the newest entry of a sliding log stands in its
+  // head.
+  const MOST_BYTES = 20_700
   const MOST_WITH_PERMITS = 25_200
 
   function aloneWith(factory: string): Promise<Bundle> {
