@@ -144,7 +144,7 @@ export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: n
       if (own !== rule) cell.own = rule
       lateUs = rule.algorithm.charge(own, rule, cell.s, cell.i, nowUs, cell.cost)
     }
-    if (isTold) describe(cell, nowUs, lateUs, isTaken && aheadUs >= 0)
+    if (isTold) describe(cell, nowUs, usedOf(cell, nowUs), lateUs, isTaken && aheadUs >= 0)
   }
   return granted
 }
@@ -208,11 +208,10 @@ function writeDown(op: Op, cells: readonly Cell[], nowUs: number, ofUs: number):
     agree(cell.verdict)
     cell.verdict.given = 0
     if (op === 'charge') {
-      describe(cell, nowUs, charge(cell, nowUs), false)
-      if (!isWithinCapacity(cell, nowUs)) granted = false
+      if (!isChargedWithin(cell, nowUs)) granted = false
     } else {
       if (op === 'renew' ? !isRenewed(cell, nowUs) : !settle(cell, nowUs, ofUs)) granted = false
-      describe(cell, nowUs, 0, false)
+      describe(cell, nowUs, usedOf(cell, nowUs), 0, false)
     }
   }
   return granted
@@ -243,7 +242,8 @@ function takeInLine(cells: readonly Cell[], nowUs: number): boolean {
   for (let k = 0; k < cells.length; k += 1) {
     const cell = cells[k] as Cell
     if (granted || !isPossible) leaveLine(cell, nowUs)
-    describe(cell, nowUs, granted ? charge(cell, nowUs) : isPossible ? standInLine(cell, nowUs) : 0, false)
+    const lateUs = granted ? charge(cell, nowUs, cell.cost) : isPossible ? standInLine(cell, nowUs) : 0
+    describe(cell, nowUs, usedOf(cell, nowUs), lateUs, false)
   }
   return granted
 }
@@ -275,26 +275,29 @@ function standInLine(cell: Cell, nowUs: number): number {
   return cell.verdict.given === 0 ? place - nowUs : 0
 }
 
-/** Charges as much as there may be. Answers how much later than now it was entered. */
-function charge(cell: Cell, nowUs: number): number {
-  const cost = chargeable(cell, nowUs)
+/**
+ * Charges as much as there may be, and describes the key. Where there is debt then, it limits until
+ * one permit is free.
+ */
+function isChargedWithin(cell: Cell, nowUs: number): boolean {
+  const usedBefore = usedOf(cell, nowUs)
+  const cost = Math.min(cell.cost, MAX_USED - usedBefore)
+  const isSameRule = cell.own === cell.rule
+  const lateUs = charge(cell, nowUs, cost)
+  // Under other numbers a charge may drop what counted only by the old ones.
+  const used = isSameRule ? usedBefore + cost : usedOf(cell, nowUs)
+  describe(cell, nowUs, used, lateUs, false)
+  const capacity = cell.rule.capacity
+  return used <= capacity || refuse(cell.verdict, 'limited', cell.own.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, capacity - 1))
+}
+
+/** Answers how much later than now it was entered. */
+function charge(cell: Cell, nowUs: number, cost: number): number {
   if (cost <= 0) return 0
   const own = cell.own
   cell.changed = true
   if (own !== cell.rule) cell.own = cell.rule
   return cell.rule.algorithm.charge(own, cell.rule, cell.s, cell.i, nowUs, cost)
-}
-
-function chargeable(cell: Cell, nowUs: number): number {
-  return Math.min(cell.cost, MAX_USED - cell.own.algorithm.used(cell.own, cell.s, cell.i, nowUs))
-}
-
-/** Where there is debt, it limits until one permit is free. Of a cell that is described. */
-function isWithinCapacity(cell: Cell, nowUs: number): boolean {
-  const own = cell.own
-  const capacity = cell.rule.capacity
-  if (cell.verdict.remaining > 0 || own.algorithm.used(own, cell.s, cell.i, nowUs) <= capacity) return true
-  return refuse(cell.verdict, 'limited', own.algorithm.untilUs(own, cell.s, cell.i, nowUs, capacity - 1))
 }
 
 function settle(cell: Cell, nowUs: number, ofUs: number): boolean {
@@ -304,11 +307,11 @@ function settle(cell: Cell, nowUs: number, ofUs: number): boolean {
 
 /** Charges as of then, where that is known; now, where it is not. */
 function isCharged(cell: Cell, nowUs: number, ofUs: number): boolean {
+  const cost = Math.min(cell.cost, MAX_USED - usedOf(cell, nowUs))
   if (cell.rule.algorithm.chargeAt === undefined) {
-    charge(cell, nowUs)
+    charge(cell, nowUs, cost)
     return true
   }
-  const cost = chargeable(cell, nowUs)
   if (cost <= 0 || !cell.rule.algorithm.chargeAt(cell.own, cell.rule, cell.s, cell.i, nowUs, cost, ofUs)) return false
   cell.changed = true
   if (cell.own !== cell.rule) cell.own = cell.rule
@@ -351,14 +354,18 @@ function bookedBy(own: Rule, ticket: Ticket): Booked {
   return { rule, words: ticket.words }
 }
 
+function usedOf(cell: Cell, nowUs: number): number {
+  return cell.own.algorithm.used(cell.own, cell.s, cell.i, nowUs)
+}
+
 /**
  * Sets how much is left of the caller's capacity, and when the key is idle, by the state after the
- * decision.
+ * decision, of which so much is in use.
  */
-function describe(cell: Cell, nowUs: number, lateUs: number, isReserved: boolean): void {
+function describe(cell: Cell, nowUs: number, used: number, lateUs: number, isReserved: boolean): void {
   const own = cell.own
   const verdict = cell.verdict
-  verdict.remaining = Math.max(0, cell.rule.capacity - own.algorithm.used(own, cell.s, cell.i, nowUs))
+  verdict.remaining = Math.max(0, cell.rule.capacity - used)
   verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
   verdict.atUs = nowUs
   verdict.enteredUs = nowUs + lateUs

@@ -3718,32 +3718,8 @@ do
     end
   end
 
-  local function ticketOf(cell)
-    return {
-      numbers = cell.rule.numbers,
-      words = slice(cell.s, cell.i, cell.i + cell.rule.words),
-    }
-  end
-
-  -- Sets how much is left of the caller's capacity, and when the key is idle, by the state after the
-  -- decision.
-  local function describe(cell, nowUs, lateUs, isReserved)
-    local own = cell.own
-    local verdict = cell.verdict
-    verdict.remaining = max(0, cell.rule.capacity - own.algorithm.used(own, cell.s, cell.i, nowUs))
-    verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
-    verdict.atUs = nowUs
-    verdict.enteredUs = nowUs + lateUs
-    verdict.ticket = isReserved and cell.cost > 0 and own.algorithm.bookable and ticketOf(cell) or nil
-  end
-
-  local function chargeable(cell, nowUs)
-    return min(cell.cost, 1000000000000 - cell.own.algorithm.used(cell.own, cell.s, cell.i, nowUs))
-  end
-
-  -- Charges as much as there may be. Answers how much later than now it was entered.
-  local function charge(cell, nowUs)
-    local cost = chargeable(cell, nowUs)
+  -- Answers how much later than now it was entered.
+  local function charge(cell, nowUs, cost)
     if cost <= 0 then
       return 0
     end
@@ -3767,6 +3743,29 @@ do
     end
     cell.verdict.given = place < 0 and -1 or place == before and 1 or 0
     return cell.verdict.given == 0 and place - nowUs or 0
+  end
+
+  local function ticketOf(cell)
+    return {
+      numbers = cell.rule.numbers,
+      words = slice(cell.s, cell.i, cell.i + cell.rule.words),
+    }
+  end
+
+  -- Sets how much is left of the caller's capacity, and when the key is idle, by the state after the
+  -- decision, of which so much is in use.
+  local function describe(cell, nowUs, used, lateUs, isReserved)
+    local own = cell.own
+    local verdict = cell.verdict
+    verdict.remaining = 0 > cell.rule.capacity - used and 0 or cell.rule.capacity - used
+    verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
+    verdict.atUs = nowUs
+    verdict.enteredUs = nowUs + lateUs
+    verdict.ticket = isReserved and cell.cost > 0 and own.algorithm.bookable and ticketOf(cell) or nil
+  end
+
+  local function usedOf(cell, nowUs)
+    return cell.own.algorithm.used(cell.own, cell.s, cell.i, nowUs)
   end
 
   -- Takes, or keeps the caller's place in line. One whose cost can never fit has none.
@@ -3794,19 +3793,23 @@ do
       if granted or not isPossible then
         leaveLine(cell, nowUs)
       end
-      describe(cell, nowUs, granted and charge(cell, nowUs) or isPossible and standInLine(cell, nowUs) or 0, false)
+      local lateUs = granted and charge(cell, nowUs, cell.cost) or isPossible and standInLine(cell, nowUs) or 0
+      describe(cell, nowUs, usedOf(cell, nowUs), lateUs, false)
     end
     return granted
   end
 
-  -- Where there is debt, it limits until one permit is free. Of a cell that is described.
-  local function isWithinCapacity(cell, nowUs)
-    local own = cell.own
+  -- Charges as much as there may be, and describes the key. Where there is debt then, it limits until
+  -- one permit is free.
+  local function isChargedWithin(cell, nowUs)
+    local usedBefore = usedOf(cell, nowUs)
+    local cost = cell.cost < 1000000000000 - usedBefore and cell.cost or 1000000000000 - usedBefore
+    local isSameRule = cell.own == cell.rule
+    local lateUs = charge(cell, nowUs, cost)
+    local used = isSameRule and usedBefore + cost or usedOf(cell, nowUs)
+    describe(cell, nowUs, used, lateUs, false)
     local capacity = cell.rule.capacity
-    if cell.verdict.remaining > 0 or own.algorithm.used(own, cell.s, cell.i, nowUs) <= capacity then
-      return true
-    end
-    return refuse(cell.verdict, 'limited', own.algorithm.untilUs(own, cell.s, cell.i, nowUs, capacity - 1))
+    return used <= capacity or refuse(cell.verdict, 'limited', cell.own.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, capacity - 1))
   end
 
   local function isRenewed(cell, nowUs)
@@ -3859,11 +3862,11 @@ do
 
   -- Charges as of then, where that is known; now, where it is not.
   local function isCharged(cell, nowUs, ofUs)
+    local cost = min(cell.cost, 1000000000000 - usedOf(cell, nowUs))
     if cell.rule.algorithm.chargeAt == nil then
-      charge(cell, nowUs)
+      charge(cell, nowUs, cost)
       return true
     end
-    local cost = chargeable(cell, nowUs)
     if cost <= 0 or not cell.rule.algorithm.chargeAt(cell.own, cell.rule, cell.s, cell.i, nowUs, cost, ofUs) then
       return false
     end
@@ -3894,15 +3897,14 @@ do
       agree(cell.verdict)
       cell.verdict.given = 0
       if op == 'charge' then
-        describe(cell, nowUs, charge(cell, nowUs), false)
-        if not isWithinCapacity(cell, nowUs) then
+        if not isChargedWithin(cell, nowUs) then
           granted = false
         end
       else
         if op == 'renew' and not isRenewed(cell, nowUs) or not (op == 'renew') and not settle(cell, nowUs, ofUs) then
           granted = false
         end
-        describe(cell, nowUs, 0, false)
+        describe(cell, nowUs, usedOf(cell, nowUs), 0, false)
       end
     end
     return granted
@@ -4002,7 +4004,7 @@ do
         lateUs = rule.algorithm.charge(own, rule, cell.s, cell.i, nowUs, cell.cost)
       end
       if isTold then
-        describe(cell, nowUs, lateUs, isTaken and aheadUs >= 0)
+        describe(cell, nowUs, usedOf(cell, nowUs), lateUs, isTaken and aheadUs >= 0)
       end
     end
     return granted
@@ -4104,8 +4106,9 @@ local offsetUs2 = figures[3]
       s4 = atUs
       lateUs = atUs - nowUs
     end
+    local used2 = nowUs >= s2 and 0 or s3
     local lateUs2 = lateUs
-    remaining = 0 > capacity - (nowUs >= s2 and 0 or s3) and 0 or capacity - (nowUs >= s2 and 0 or s3)
+    remaining = 0 > capacity - used2 and 0 or capacity - used2
     resetUs = (nowUs >= s2 and 0 or s3) == 0 and (s4 > nowUs and s4 or nowUs) - nowUs or s2 - nowUs
     enteredUs = nowUs + lateUs2
   end
@@ -4147,55 +4150,55 @@ end
     retryUs = 0
     delayUs = 0
     given = 0
+    local usedBefore = nowUs >= s2 and 0 or s3
+    local cost2 = cost < 1000000000000 - usedBefore and cost or 1000000000000 - usedBefore
     local result4
-    do
-      local cost2 = cost < 1000000000000 - (nowUs >= s2 and 0 or s3) and cost or 1000000000000 - (nowUs >= s2 and 0 or s3)
-      if cost2 <= 0 then
-        result4 = 0
+    if cost2 <= 0 then
+      result4 = 0
+    else
+      changed = true
+      local atUs = s4 > nowUs and s4 or nowUs
+      local count = nowUs >= s2 and 0 or s3
+      local chosen2
+      if fromFirst and count > 0 then
+        chosen2 = s1
       else
-        changed = true
-        local atUs = s4 > nowUs and s4 or nowUs
-        local count = nowUs >= s2 and 0 or s3
-        local chosen2
-        if fromFirst and count > 0 then
-          chosen2 = s1
+        local result5
+        if fromFirst then
+          result5 = atUs
         else
-          local result5
-          if fromFirst then
-            result5 = atUs
-          else
-            result5 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
-          end
-          chosen2 = result5
+          result5 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
         end
-        local startUs = chosen2
-        local endUs = startUs + windowUs
-        if count == 0 then
-          s1 = atUs
-        end
-        if count == 0 or endUs > s2 then
-          s2 = endUs
-        end
-        s3 = count + cost2
-        s4 = atUs
-        result4 = atUs - nowUs
+        chosen2 = result5
       end
+      local startUs = chosen2
+      local endUs = startUs + windowUs
+      if count == 0 then
+        s1 = atUs
+      end
+      if count == 0 or endUs > s2 then
+        s2 = endUs
+      end
+      s3 = count + cost2
+      s4 = atUs
+      result4 = atUs - nowUs
     end
     local lateUs = result4
-    remaining = 0 > capacity - (nowUs >= s2 and 0 or s3) and 0 or capacity - (nowUs >= s2 and 0 or s3)
+    local used2 = usedBefore + cost2
+    remaining = 0 > capacity - used2 and 0 or capacity - used2
     resetUs = (nowUs >= s2 and 0 or s3) == 0 and (s4 > nowUs and s4 or nowUs) - nowUs or s2 - nowUs
     enteredUs = nowUs + lateUs
-    local result6
-    if remaining > 0 or (nowUs >= s2 and 0 or s3) <= capacity then
-      result6 = true
+    local chosen3
+    if used2 <= capacity then
+      chosen3 = true
     else
       local room = capacity - 1
       local retryUs2 = (nowUs >= s2 and 0 or s3) <= room and 0 or s2 - nowUs
       outcome = 'limited'
       retryUs = retryUs2
-      result6 = false
+      chosen3 = false
     end
-    if not result6 then
+    if not chosen3 then
       granted = false
     end
   end
@@ -4345,7 +4348,8 @@ end
     if not result4 then
       granted = false
     end
-    remaining = 0 > capacity - (nowUs >= s2 and 0 or s3) and 0 or capacity - (nowUs >= s2 and 0 or s3)
+    local used2 = nowUs >= s2 and 0 or s3
+    remaining = 0 > capacity - used2 and 0 or capacity - used2
     resetUs = (nowUs >= s2 and 0 or s3) == 0 and (s4 > nowUs and s4 or nowUs) - nowUs or s2 - nowUs
     enteredUs = nowUs
   end
@@ -4607,7 +4611,6 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
       end
       lateUs = lateUs2
     end
-    local lateUs3 = lateUs
     local us3 = s1 - (s3 > nowUs and s3 or nowUs)
     local chosen11
     if us3 < 0 then
@@ -4645,7 +4648,9 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
       end
       chosen11 = chosen10
     end
-    remaining = 0 > capacity - chosen11 and 0 or capacity - chosen11
+    local used = chosen11
+    local lateUs3 = lateUs
+    remaining = 0 > capacity - used and 0 or capacity - used
     local result5
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
@@ -4722,235 +4727,153 @@ end
     retryUs = 0
     delayUs = 0
     given = 0
-    local result3
-    do
-      local us = s1 - (s3 > nowUs and s3 or nowUs)
-      local chosen8
-      if us < 0 then
-        chosen8 = 0
-      else
-        local add = s2
-        local sum = us * permits + add
-        local chosen7
-        if sum <= 9007199254740991 then
-          chosen7 = sum / periodUs + -(sum / periodUs) % 1
-        else
-          local result4
-          do
-            local product = us * permits
-            local chosen6
-            if product <= 9007199254740991 then
-              local quotient = product / periodUs - product / periodUs % 1
-              remainder0 = product - quotient * periodUs
-              chosen6 = quotient
-            else
-              chosen6 = mulDivWide(us, permits, periodUs)
-            end
-            local whole = chosen6
-            if add == 0 then
-              result4 = whole
-            else
-              local product2 = remainder0 + add
-              local quotient2 = product2 / periodUs - product2 / periodUs % 1
-              remainder0 = product2 - quotient2 * periodUs
-              result4 = whole + quotient2
-            end
-          end
-          local quotient3 = result4
-          chosen7 = remainder0 == 0 and quotient3 or quotient3 + 1
-        end
-        chosen8 = chosen7
-      end
-      local cost2 = cost < 1000000000000 - chosen8 and cost or 1000000000000 - chosen8
-      if cost2 <= 0 then
-        result3 = 0
-      else
-        changed = true
-        local atUs = s3 > nowUs and s3 or nowUs
-        local us2 = s1
-        local part = s2
-        if us2 < atUs then
-          us2 = atUs
-          part = 0
-        end
-        if cost2 == 1 then
-          us2 = us2 + intervalUs
-          part = part + intervalPart
-        else
-          local product3 = cost2 * periodUs
-          local chosen9
-          if product3 <= 9007199254740991 then
-            local quotient4 = product3 / permits - product3 / permits % 1
-            remainder0 = product3 - quotient4 * permits
-            chosen9 = quotient4
-          else
-            chosen9 = mulDivWide(cost2, periodUs, permits)
-          end
-          us2 = us2 + chosen9
-          part = part + remainder0
-        end
-        if part >= permits then
-          us2 = us2 + 1
-          part = part - permits
-        end
-        if us2 - atUs > 3196800000000000 then
-          us2 = atUs + 3196800000000000
-          part = 0
-        end
-        s1 = us2
-        s2 = part
-        s3 = atUs
-        local lateUs = atUs - nowUs
-        local chosen10
-        if s3 == nowUs then
-          local aheadUs4 = s1 - nowUs
-          chosen10 = aheadUs4 < toleranceUs or aheadUs4 == toleranceUs and s2 <= tolerancePart
-        else
-          chosen10 = false
-        end
-        if chosen10 then
-          s3 = -1
-        end
-        result3 = lateUs
-      end
-    end
-    local lateUs2 = result3
-    local us3 = s1 - (s3 > nowUs and s3 or nowUs)
-    local chosen13
-    if us3 < 0 then
-      chosen13 = 0
+    local us = s1 - (s3 > nowUs and s3 or nowUs)
+    local chosen8
+    if us < 0 then
+      chosen8 = 0
     else
-      local add2 = s2
-      local sum2 = us3 * permits + add2
-      local chosen12
-      if sum2 <= 9007199254740991 then
-        chosen12 = sum2 / periodUs + -(sum2 / periodUs) % 1
+      local add = s2
+      local sum = us * permits + add
+      local chosen7
+      if sum <= 9007199254740991 then
+        chosen7 = sum / periodUs + -(sum / periodUs) % 1
       else
-        local result5
+        local result3
         do
-          local product4 = us3 * permits
-          local chosen11
-          if product4 <= 9007199254740991 then
-            local quotient5 = product4 / periodUs - product4 / periodUs % 1
-            remainder0 = product4 - quotient5 * periodUs
-            chosen11 = quotient5
+          local product = us * permits
+          local chosen6
+          if product <= 9007199254740991 then
+            local quotient = product / periodUs - product / periodUs % 1
+            remainder0 = product - quotient * periodUs
+            chosen6 = quotient
           else
-            chosen11 = mulDivWide(us3, permits, periodUs)
+            chosen6 = mulDivWide(us, permits, periodUs)
           end
-          local whole2 = chosen11
-          if add2 == 0 then
-            result5 = whole2
+          local whole = chosen6
+          if add == 0 then
+            result3 = whole
           else
-            local product5 = remainder0 + add2
-            local quotient6 = product5 / periodUs - product5 / periodUs % 1
-            remainder0 = product5 - quotient6 * periodUs
-            result5 = whole2 + quotient6
+            local product2 = remainder0 + add
+            local quotient2 = product2 / periodUs - product2 / periodUs % 1
+            remainder0 = product2 - quotient2 * periodUs
+            result3 = whole + quotient2
           end
         end
-        local quotient7 = result5
-        chosen12 = remainder0 == 0 and quotient7 or quotient7 + 1
+        local quotient3 = result3
+        chosen7 = remainder0 == 0 and quotient3 or quotient3 + 1
       end
-      chosen13 = chosen12
+      chosen8 = chosen7
     end
-    remaining = 0 > capacity - chosen13 and 0 or capacity - chosen13
-    local result6
+    local usedBefore = chosen8
+    local cost2 = cost < 1000000000000 - usedBefore and cost or 1000000000000 - usedBefore
+    local result4
+    if cost2 <= 0 then
+      result4 = 0
+    else
+      changed = true
+      local atUs = s3 > nowUs and s3 or nowUs
+      local us2 = s1
+      local part = s2
+      if us2 < atUs then
+        us2 = atUs
+        part = 0
+      end
+      if cost2 == 1 then
+        us2 = us2 + intervalUs
+        part = part + intervalPart
+      else
+        local product3 = cost2 * periodUs
+        local chosen9
+        if product3 <= 9007199254740991 then
+          local quotient4 = product3 / permits - product3 / permits % 1
+          remainder0 = product3 - quotient4 * permits
+          chosen9 = quotient4
+        else
+          chosen9 = mulDivWide(cost2, periodUs, permits)
+        end
+        us2 = us2 + chosen9
+        part = part + remainder0
+      end
+      if part >= permits then
+        us2 = us2 + 1
+        part = part - permits
+      end
+      if us2 - atUs > 3196800000000000 then
+        us2 = atUs + 3196800000000000
+        part = 0
+      end
+      s1 = us2
+      s2 = part
+      s3 = atUs
+      local lateUs = atUs - nowUs
+      local chosen10
+      if s3 == nowUs then
+        local aheadUs4 = s1 - nowUs
+        chosen10 = aheadUs4 < toleranceUs or aheadUs4 == toleranceUs and s2 <= tolerancePart
+      else
+        chosen10 = false
+      end
+      if chosen10 then
+        s3 = -1
+      end
+      result4 = lateUs
+    end
+    local lateUs2 = result4
+    local used = usedBefore + cost2
+    remaining = 0 > capacity - used and 0 or capacity - used
+    local result5
     do
       local atUs2 = s3 > nowUs and s3 or nowUs
-      local us4 = s1 - atUs2
-      if us4 < 0 then
-        result6 = atUs2 - nowUs
+      local us3 = s1 - atUs2
+      if us3 < 0 then
+        result5 = atUs2 - nowUs
       else
-        result6 = us4 + atUs2 - nowUs + (s2 > 0 and 1 or 0)
+        result5 = us3 + atUs2 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result6
+    resetUs = result5
     enteredUs = nowUs + lateUs2
-    local result7
-    do
-      local chosen17
-      if remaining > 0 then
-        chosen17 = true
-      else
-        local us5 = s1 - (s3 > nowUs and s3 or nowUs)
-        local chosen16
-        if us5 < 0 then
-          chosen16 = 0
+    local chosen12
+    if used <= capacity then
+      chosen12 = true
+    else
+      local room = capacity - 1
+      local result6
+      do
+        local atUs3 = s3 > nowUs and s3 or nowUs
+        local us4 = s1 - atUs3
+        if us4 < 0 then
+          result6 = 0
         else
-          local add3 = s2
-          local sum3 = us5 * permits + add3
-          local chosen15
-          if sum3 <= 9007199254740991 then
-            chosen15 = sum3 / periodUs + -(sum3 / periodUs) % 1
+          local part2 = s2
+          if room == capacity - 1 then
+            us4 = us4 - lessOneUs
+            part2 = part2 - lessOnePart
           else
-            local result8
-            do
-              local product6 = us5 * permits
-              local chosen14
-              if product6 <= 9007199254740991 then
-                local quotient8 = product6 / periodUs - product6 / periodUs % 1
-                remainder0 = product6 - quotient8 * periodUs
-                chosen14 = quotient8
-              else
-                chosen14 = mulDivWide(us5, permits, periodUs)
-              end
-              local whole3 = chosen14
-              if add3 == 0 then
-                result8 = whole3
-              else
-                local product7 = remainder0 + add3
-                local quotient9 = product7 / periodUs - product7 / periodUs % 1
-                remainder0 = product7 - quotient9 * periodUs
-                result8 = whole3 + quotient9
-              end
-            end
-            local quotient10 = result8
-            chosen15 = remainder0 == 0 and quotient10 or quotient10 + 1
-          end
-          chosen16 = chosen15
-        end
-        chosen17 = chosen16 <= capacity
-      end
-      if chosen17 then
-        result7 = true
-      else
-        local room = capacity - 1
-        local result9
-        do
-          local atUs3 = s3 > nowUs and s3 or nowUs
-          local us6 = s1 - atUs3
-          if us6 < 0 then
-            result9 = 0
-          else
-            local part2 = s2
-            if room == capacity - 1 then
-              us6 = us6 - lessOneUs
-              part2 = part2 - lessOnePart
+            local product4 = room * periodUs
+            local chosen11
+            if product4 <= 9007199254740991 then
+              local quotient5 = product4 / permits - product4 / permits % 1
+              remainder0 = product4 - quotient5 * permits
+              chosen11 = quotient5
             else
-              local product8 = room * periodUs
-              local chosen18
-              if product8 <= 9007199254740991 then
-                local quotient11 = product8 / permits - product8 / permits % 1
-                remainder0 = product8 - quotient11 * permits
-                chosen18 = quotient11
-              else
-                chosen18 = mulDivWide(room, periodUs, permits)
-              end
-              us6 = us6 - chosen18
-              part2 = part2 - remainder0
+              chosen11 = mulDivWide(room, periodUs, permits)
             end
-            if part2 > 0 then
-              us6 = us6 + 1
-            end
-            result9 = us6 > 0 and us6 + atUs3 - nowUs or 0
+            us4 = us4 - chosen11
+            part2 = part2 - remainder0
           end
+          if part2 > 0 then
+            us4 = us4 + 1
+          end
+          result6 = us4 > 0 and us4 + atUs3 - nowUs or 0
         end
-        local retryUs2 = result9
-        outcome = 'limited'
-        retryUs = retryUs2
-        result7 = false
       end
+      local retryUs2 = result6
+      outcome = 'limited'
+      retryUs = retryUs2
+      chosen12 = false
     end
-    if not result7 then
+    if not chosen12 then
       granted = false
     end
   end
@@ -5128,97 +5051,95 @@ end
       if cost == 0 then
         chosen15 = true
       else
-        local result11
-        do
-          local us2 = s1 - (s3 > nowUs and s3 or nowUs)
-          local chosen12
-          if us2 < 0 then
-            chosen12 = 0
+        local us2 = s1 - (s3 > nowUs and s3 or nowUs)
+        local chosen12
+        if us2 < 0 then
+          chosen12 = 0
+        else
+          local add = s2
+          local sum = us2 * permits + add
+          local chosen11
+          if sum <= 9007199254740991 then
+            chosen11 = sum / periodUs + -(sum / periodUs) % 1
           else
-            local add = s2
-            local sum = us2 * permits + add
-            local chosen11
-            if sum <= 9007199254740991 then
-              chosen11 = sum / periodUs + -(sum / periodUs) % 1
-            else
-              local result12
-              do
-                local product3 = us2 * permits
-                local chosen10
-                if product3 <= 9007199254740991 then
-                  local quotient3 = product3 / periodUs - product3 / periodUs % 1
-                  remainder0 = product3 - quotient3 * periodUs
-                  chosen10 = quotient3
-                else
-                  chosen10 = mulDivWide(us2, permits, periodUs)
-                end
-                local whole = chosen10
-                if add == 0 then
-                  result12 = whole
-                else
-                  local product4 = remainder0 + add
-                  local quotient4 = product4 / periodUs - product4 / periodUs % 1
-                  remainder0 = product4 - quotient4 * periodUs
-                  result12 = whole + quotient4
-                end
-              end
-              local quotient5 = result12
-              chosen11 = remainder0 == 0 and quotient5 or quotient5 + 1
-            end
-            chosen12 = chosen11
-          end
-          local cost3 = cost < 1000000000000 - chosen12 and cost or 1000000000000 - chosen12
-          if cost3 <= 0 then
-            result11 = 0
-          else
-            changed = true
-            local atUs2 = s3 > nowUs and s3 or nowUs
-            local us3 = s1
-            local part2 = s2
-            if us3 < atUs2 then
-              us3 = atUs2
-              part2 = 0
-            end
-            if cost3 == 1 then
-              us3 = us3 + intervalUs
-              part2 = part2 + intervalPart
-            else
-              local product5 = cost3 * periodUs
-              local chosen13
-              if product5 <= 9007199254740991 then
-                local quotient6 = product5 / permits - product5 / permits % 1
-                remainder0 = product5 - quotient6 * permits
-                chosen13 = quotient6
+            local result11
+            do
+              local product3 = us2 * permits
+              local chosen10
+              if product3 <= 9007199254740991 then
+                local quotient3 = product3 / periodUs - product3 / periodUs % 1
+                remainder0 = product3 - quotient3 * periodUs
+                chosen10 = quotient3
               else
-                chosen13 = mulDivWide(cost3, periodUs, permits)
+                chosen10 = mulDivWide(us2, permits, periodUs)
               end
-              us3 = us3 + chosen13
-              part2 = part2 + remainder0
+              local whole = chosen10
+              if add == 0 then
+                result11 = whole
+              else
+                local product4 = remainder0 + add
+                local quotient4 = product4 / periodUs - product4 / periodUs % 1
+                remainder0 = product4 - quotient4 * periodUs
+                result11 = whole + quotient4
+              end
             end
-            if part2 >= permits then
-              us3 = us3 + 1
-              part2 = part2 - permits
-            end
-            if us3 - atUs2 > 3196800000000000 then
-              us3 = atUs2 + 3196800000000000
-              part2 = 0
-            end
-            s1 = us3
-            s2 = part2
-            s3 = atUs2
-            local lateUs = atUs2 - nowUs
-            local chosen14
-            if s3 == nowUs then
-              local aheadUs5 = s1 - nowUs
-              chosen14 = aheadUs5 < toleranceUs or aheadUs5 == toleranceUs and s2 <= tolerancePart
-            else
-              chosen14 = false
-            end
-            if chosen14 then
-              s3 = -1
-            end
-            result11 = lateUs
+            local quotient5 = result11
+            chosen11 = remainder0 == 0 and quotient5 or quotient5 + 1
           end
+          chosen12 = chosen11
+        end
+        local cost3 = cost < 1000000000000 - chosen12 and cost or 1000000000000 - chosen12
+        local result12
+        if cost3 <= 0 then
+          result12 = 0
+        else
+          changed = true
+          local atUs2 = s3 > nowUs and s3 or nowUs
+          local us3 = s1
+          local part2 = s2
+          if us3 < atUs2 then
+            us3 = atUs2
+            part2 = 0
+          end
+          if cost3 == 1 then
+            us3 = us3 + intervalUs
+            part2 = part2 + intervalPart
+          else
+            local product5 = cost3 * periodUs
+            local chosen13
+            if product5 <= 9007199254740991 then
+              local quotient6 = product5 / permits - product5 / permits % 1
+              remainder0 = product5 - quotient6 * permits
+              chosen13 = quotient6
+            else
+              chosen13 = mulDivWide(cost3, periodUs, permits)
+            end
+            us3 = us3 + chosen13
+            part2 = part2 + remainder0
+          end
+          if part2 >= permits then
+            us3 = us3 + 1
+            part2 = part2 - permits
+          end
+          if us3 - atUs2 > 3196800000000000 then
+            us3 = atUs2 + 3196800000000000
+            part2 = 0
+          end
+          s1 = us3
+          s2 = part2
+          s3 = atUs2
+          local lateUs = atUs2 - nowUs
+          local chosen14
+          if s3 == nowUs then
+            local aheadUs5 = s1 - nowUs
+            chosen14 = aheadUs5 < toleranceUs or aheadUs5 == toleranceUs and s2 <= tolerancePart
+          else
+            chosen14 = false
+          end
+          if chosen14 then
+            s3 = -1
+          end
+          result12 = lateUs
         end
         chosen15 = true
       end
@@ -5272,7 +5193,8 @@ end
       end
       chosen19 = chosen18
     end
-    remaining = 0 > capacity - chosen19 and 0 or capacity - chosen19
+    local used = chosen19
+    remaining = 0 > capacity - used and 0 or capacity - used
     local result14
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
@@ -5530,7 +5452,6 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
       s3 = atUs3
       lateUs = atUs3 - nowUs
     end
-    local lateUs2 = lateUs
     local us4 = s1 - (s3 > nowUs and s3 or nowUs)
     local chosen8
     if us4 < 0 then
@@ -5568,7 +5489,9 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
       end
       chosen8 = chosen7
     end
-    remaining = 0 > capacity - chosen8 and 0 or capacity - chosen8
+    local used = chosen8
+    local lateUs2 = lateUs
+    remaining = 0 > capacity - used and 0 or capacity - used
     local result6
     do
       local atUs4 = s3 > nowUs and s3 or nowUs
@@ -5610,224 +5533,142 @@ end
     retryUs = 0
     delayUs = 0
     given = 0
-    local result2
-    do
-      local us = s1 - (s3 > nowUs and s3 or nowUs)
-      local chosen5
-      if us < 0 then
-        chosen5 = 0
-      else
-        local add = s2
-        local sum = us * permits + add
-        local chosen4
-        if sum <= 9007199254740991 then
-          chosen4 = sum / periodUs + -(sum / periodUs) % 1
-        else
-          local result3
-          do
-            local product = us * permits
-            local chosen3
-            if product <= 9007199254740991 then
-              local quotient = product / periodUs - product / periodUs % 1
-              remainder0 = product - quotient * periodUs
-              chosen3 = quotient
-            else
-              chosen3 = mulDivWide(us, permits, periodUs)
-            end
-            local whole = chosen3
-            if add == 0 then
-              result3 = whole
-            else
-              local product2 = remainder0 + add
-              local quotient2 = product2 / periodUs - product2 / periodUs % 1
-              remainder0 = product2 - quotient2 * periodUs
-              result3 = whole + quotient2
-            end
-          end
-          local quotient3 = result3
-          chosen4 = remainder0 == 0 and quotient3 or quotient3 + 1
-        end
-        chosen5 = chosen4
-      end
-      local cost2 = cost < 1000000000000 - chosen5 and cost or 1000000000000 - chosen5
-      if cost2 <= 0 then
-        result2 = 0
-      else
-        changed = true
-        local atUs = s3 > nowUs and s3 or nowUs
-        local us2 = s1
-        local part = s2
-        if us2 < atUs then
-          us2 = atUs
-          part = 0
-        end
-        if cost2 == 1 then
-          us2 = us2 + intervalUs
-          part = part + intervalPart
-        else
-          local product3 = cost2 * periodUs
-          local chosen6
-          if product3 <= 9007199254740991 then
-            local quotient4 = product3 / permits - product3 / permits % 1
-            remainder0 = product3 - quotient4 * permits
-            chosen6 = quotient4
-          else
-            chosen6 = mulDivWide(cost2, periodUs, permits)
-          end
-          us2 = us2 + chosen6
-          part = part + remainder0
-        end
-        if part >= permits then
-          us2 = us2 + 1
-          part = part - permits
-        end
-        if us2 - atUs > 3196800000000000 then
-          us2 = atUs + 3196800000000000
-          part = 0
-        end
-        s1 = us2
-        s2 = part
-        s3 = atUs
-        result2 = atUs - nowUs
-      end
-    end
-    local lateUs = result2
-    local us3 = s1 - (s3 > nowUs and s3 or nowUs)
-    local chosen9
-    if us3 < 0 then
-      chosen9 = 0
+    local us = s1 - (s3 > nowUs and s3 or nowUs)
+    local chosen5
+    if us < 0 then
+      chosen5 = 0
     else
-      local add2 = s2
-      local sum2 = us3 * permits + add2
-      local chosen8
-      if sum2 <= 9007199254740991 then
-        chosen8 = sum2 / periodUs + -(sum2 / periodUs) % 1
+      local add = s2
+      local sum = us * permits + add
+      local chosen4
+      if sum <= 9007199254740991 then
+        chosen4 = sum / periodUs + -(sum / periodUs) % 1
       else
-        local result4
+        local result2
         do
-          local product4 = us3 * permits
-          local chosen7
-          if product4 <= 9007199254740991 then
-            local quotient5 = product4 / periodUs - product4 / periodUs % 1
-            remainder0 = product4 - quotient5 * periodUs
-            chosen7 = quotient5
+          local product = us * permits
+          local chosen3
+          if product <= 9007199254740991 then
+            local quotient = product / periodUs - product / periodUs % 1
+            remainder0 = product - quotient * periodUs
+            chosen3 = quotient
           else
-            chosen7 = mulDivWide(us3, permits, periodUs)
+            chosen3 = mulDivWide(us, permits, periodUs)
           end
-          local whole2 = chosen7
-          if add2 == 0 then
-            result4 = whole2
+          local whole = chosen3
+          if add == 0 then
+            result2 = whole
           else
-            local product5 = remainder0 + add2
-            local quotient6 = product5 / periodUs - product5 / periodUs % 1
-            remainder0 = product5 - quotient6 * periodUs
-            result4 = whole2 + quotient6
+            local product2 = remainder0 + add
+            local quotient2 = product2 / periodUs - product2 / periodUs % 1
+            remainder0 = product2 - quotient2 * periodUs
+            result2 = whole + quotient2
           end
         end
-        local quotient7 = result4
-        chosen8 = remainder0 == 0 and quotient7 or quotient7 + 1
+        local quotient3 = result2
+        chosen4 = remainder0 == 0 and quotient3 or quotient3 + 1
       end
-      chosen9 = chosen8
+      chosen5 = chosen4
     end
-    remaining = 0 > capacity - chosen9 and 0 or capacity - chosen9
-    local result5
+    local usedBefore = chosen5
+    local cost2 = cost < 1000000000000 - usedBefore and cost or 1000000000000 - usedBefore
+    local result3
+    if cost2 <= 0 then
+      result3 = 0
+    else
+      changed = true
+      local atUs = s3 > nowUs and s3 or nowUs
+      local us2 = s1
+      local part = s2
+      if us2 < atUs then
+        us2 = atUs
+        part = 0
+      end
+      if cost2 == 1 then
+        us2 = us2 + intervalUs
+        part = part + intervalPart
+      else
+        local product3 = cost2 * periodUs
+        local chosen6
+        if product3 <= 9007199254740991 then
+          local quotient4 = product3 / permits - product3 / permits % 1
+          remainder0 = product3 - quotient4 * permits
+          chosen6 = quotient4
+        else
+          chosen6 = mulDivWide(cost2, periodUs, permits)
+        end
+        us2 = us2 + chosen6
+        part = part + remainder0
+      end
+      if part >= permits then
+        us2 = us2 + 1
+        part = part - permits
+      end
+      if us2 - atUs > 3196800000000000 then
+        us2 = atUs + 3196800000000000
+        part = 0
+      end
+      s1 = us2
+      s2 = part
+      s3 = atUs
+      result3 = atUs - nowUs
+    end
+    local lateUs = result3
+    local used = usedBefore + cost2
+    remaining = 0 > capacity - used and 0 or capacity - used
+    local result4
     do
       local atUs2 = s3 > nowUs and s3 or nowUs
-      local us4 = s1 - atUs2
-      if us4 < 0 then
-        result5 = atUs2 - nowUs
+      local us3 = s1 - atUs2
+      if us3 < 0 then
+        result4 = atUs2 - nowUs
       else
-        result5 = us4 + atUs2 - nowUs + (s2 > 0 and 1 or 0)
+        result4 = us3 + atUs2 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result5
+    resetUs = result4
     enteredUs = nowUs + lateUs
-    local result6
-    do
-      local chosen13
-      if remaining > 0 then
-        chosen13 = true
-      else
-        local us5 = s1 - (s3 > nowUs and s3 or nowUs)
-        local chosen12
-        if us5 < 0 then
-          chosen12 = 0
+    local chosen8
+    if used <= capacity then
+      chosen8 = true
+    else
+      local room = capacity - 1
+      local result5
+      do
+        local atUs3 = s3 > nowUs and s3 or nowUs
+        local us4 = s1 - atUs3
+        if us4 < 0 then
+          result5 = 0
         else
-          local add3 = s2
-          local sum3 = us5 * permits + add3
-          local chosen11
-          if sum3 <= 9007199254740991 then
-            chosen11 = sum3 / periodUs + -(sum3 / periodUs) % 1
+          local part2 = s2
+          if room == capacity - 1 then
+            us4 = us4 - lessOneUs
+            part2 = part2 - lessOnePart
           else
-            local result7
-            do
-              local product6 = us5 * permits
-              local chosen10
-              if product6 <= 9007199254740991 then
-                local quotient8 = product6 / periodUs - product6 / periodUs % 1
-                remainder0 = product6 - quotient8 * periodUs
-                chosen10 = quotient8
-              else
-                chosen10 = mulDivWide(us5, permits, periodUs)
-              end
-              local whole3 = chosen10
-              if add3 == 0 then
-                result7 = whole3
-              else
-                local product7 = remainder0 + add3
-                local quotient9 = product7 / periodUs - product7 / periodUs % 1
-                remainder0 = product7 - quotient9 * periodUs
-                result7 = whole3 + quotient9
-              end
-            end
-            local quotient10 = result7
-            chosen11 = remainder0 == 0 and quotient10 or quotient10 + 1
-          end
-          chosen12 = chosen11
-        end
-        chosen13 = chosen12 <= capacity
-      end
-      if chosen13 then
-        result6 = true
-      else
-        local room = capacity - 1
-        local result8
-        do
-          local atUs3 = s3 > nowUs and s3 or nowUs
-          local us6 = s1 - atUs3
-          if us6 < 0 then
-            result8 = 0
-          else
-            local part2 = s2
-            if room == capacity - 1 then
-              us6 = us6 - lessOneUs
-              part2 = part2 - lessOnePart
+            local product4 = room * periodUs
+            local chosen7
+            if product4 <= 9007199254740991 then
+              local quotient5 = product4 / permits - product4 / permits % 1
+              remainder0 = product4 - quotient5 * permits
+              chosen7 = quotient5
             else
-              local product8 = room * periodUs
-              local chosen14
-              if product8 <= 9007199254740991 then
-                local quotient11 = product8 / permits - product8 / permits % 1
-                remainder0 = product8 - quotient11 * permits
-                chosen14 = quotient11
-              else
-                chosen14 = mulDivWide(room, periodUs, permits)
-              end
-              us6 = us6 - chosen14
-              part2 = part2 - remainder0
+              chosen7 = mulDivWide(room, periodUs, permits)
             end
-            if part2 > 0 then
-              us6 = us6 + 1
-            end
-            result8 = us6 > 0 and us6 + atUs3 - nowUs or 0
+            us4 = us4 - chosen7
+            part2 = part2 - remainder0
           end
+          if part2 > 0 then
+            us4 = us4 + 1
+          end
+          result5 = us4 > 0 and us4 + atUs3 - nowUs or 0
         end
-        local retryUs2 = result8
-        outcome = 'limited'
-        retryUs = retryUs2
-        result6 = false
       end
+      local retryUs2 = result5
+      outcome = 'limited'
+      retryUs = retryUs2
+      chosen8 = false
     end
-    if not result6 then
+    if not chosen8 then
       granted = false
     end
   end
@@ -5957,86 +5798,84 @@ end
       if cost == 0 then
         chosen10 = true
       else
-        local result10
-        do
-          local us2 = s1 - (s3 > nowUs and s3 or nowUs)
-          local chosen8
-          if us2 < 0 then
-            chosen8 = 0
+        local us2 = s1 - (s3 > nowUs and s3 or nowUs)
+        local chosen8
+        if us2 < 0 then
+          chosen8 = 0
+        else
+          local add = s2
+          local sum = us2 * permits + add
+          local chosen7
+          if sum <= 9007199254740991 then
+            chosen7 = sum / periodUs + -(sum / periodUs) % 1
           else
-            local add = s2
-            local sum = us2 * permits + add
-            local chosen7
-            if sum <= 9007199254740991 then
-              chosen7 = sum / periodUs + -(sum / periodUs) % 1
-            else
-              local result11
-              do
-                local product3 = us2 * permits
-                local chosen6
-                if product3 <= 9007199254740991 then
-                  local quotient3 = product3 / periodUs - product3 / periodUs % 1
-                  remainder0 = product3 - quotient3 * periodUs
-                  chosen6 = quotient3
-                else
-                  chosen6 = mulDivWide(us2, permits, periodUs)
-                end
-                local whole = chosen6
-                if add == 0 then
-                  result11 = whole
-                else
-                  local product4 = remainder0 + add
-                  local quotient4 = product4 / periodUs - product4 / periodUs % 1
-                  remainder0 = product4 - quotient4 * periodUs
-                  result11 = whole + quotient4
-                end
-              end
-              local quotient5 = result11
-              chosen7 = remainder0 == 0 and quotient5 or quotient5 + 1
-            end
-            chosen8 = chosen7
-          end
-          local cost3 = cost < 1000000000000 - chosen8 and cost or 1000000000000 - chosen8
-          if cost3 <= 0 then
-            result10 = 0
-          else
-            changed = true
-            local atUs2 = s3 > nowUs and s3 or nowUs
-            local us3 = s1
-            local part2 = s2
-            if us3 < atUs2 then
-              us3 = atUs2
-              part2 = 0
-            end
-            if cost3 == 1 then
-              us3 = us3 + intervalUs
-              part2 = part2 + intervalPart
-            else
-              local product5 = cost3 * periodUs
-              local chosen9
-              if product5 <= 9007199254740991 then
-                local quotient6 = product5 / permits - product5 / permits % 1
-                remainder0 = product5 - quotient6 * permits
-                chosen9 = quotient6
+            local result10
+            do
+              local product3 = us2 * permits
+              local chosen6
+              if product3 <= 9007199254740991 then
+                local quotient3 = product3 / periodUs - product3 / periodUs % 1
+                remainder0 = product3 - quotient3 * periodUs
+                chosen6 = quotient3
               else
-                chosen9 = mulDivWide(cost3, periodUs, permits)
+                chosen6 = mulDivWide(us2, permits, periodUs)
               end
-              us3 = us3 + chosen9
-              part2 = part2 + remainder0
+              local whole = chosen6
+              if add == 0 then
+                result10 = whole
+              else
+                local product4 = remainder0 + add
+                local quotient4 = product4 / periodUs - product4 / periodUs % 1
+                remainder0 = product4 - quotient4 * periodUs
+                result10 = whole + quotient4
+              end
             end
-            if part2 >= permits then
-              us3 = us3 + 1
-              part2 = part2 - permits
-            end
-            if us3 - atUs2 > 3196800000000000 then
-              us3 = atUs2 + 3196800000000000
-              part2 = 0
-            end
-            s1 = us3
-            s2 = part2
-            s3 = atUs2
-            result10 = atUs2 - nowUs
+            local quotient5 = result10
+            chosen7 = remainder0 == 0 and quotient5 or quotient5 + 1
           end
+          chosen8 = chosen7
+        end
+        local cost3 = cost < 1000000000000 - chosen8 and cost or 1000000000000 - chosen8
+        local result11
+        if cost3 <= 0 then
+          result11 = 0
+        else
+          changed = true
+          local atUs2 = s3 > nowUs and s3 or nowUs
+          local us3 = s1
+          local part2 = s2
+          if us3 < atUs2 then
+            us3 = atUs2
+            part2 = 0
+          end
+          if cost3 == 1 then
+            us3 = us3 + intervalUs
+            part2 = part2 + intervalPart
+          else
+            local product5 = cost3 * periodUs
+            local chosen9
+            if product5 <= 9007199254740991 then
+              local quotient6 = product5 / permits - product5 / permits % 1
+              remainder0 = product5 - quotient6 * permits
+              chosen9 = quotient6
+            else
+              chosen9 = mulDivWide(cost3, periodUs, permits)
+            end
+            us3 = us3 + chosen9
+            part2 = part2 + remainder0
+          end
+          if part2 >= permits then
+            us3 = us3 + 1
+            part2 = part2 - permits
+          end
+          if us3 - atUs2 > 3196800000000000 then
+            us3 = atUs2 + 3196800000000000
+            part2 = 0
+          end
+          s1 = us3
+          s2 = part2
+          s3 = atUs2
+          result11 = atUs2 - nowUs
         end
         chosen10 = true
       end
@@ -6090,7 +5929,8 @@ end
       end
       chosen14 = chosen13
     end
-    remaining = 0 > capacity - chosen14 and 0 or capacity - chosen14
+    local used = chosen14
+    remaining = 0 > capacity - used and 0 or capacity - used
     local result13
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
@@ -6316,7 +6156,6 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
       s3 = atUs2
       lateUs = atUs2 - nowUs
     end
-    local lateUs2 = lateUs
     local us3 = s1 - (s3 > nowUs and s3 or nowUs)
     local chosen7
     if us3 < 0 then
@@ -6354,7 +6193,9 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
       end
       chosen7 = chosen6
     end
-    remaining = 0 > capacity - chosen7 and 0 or capacity - chosen7
+    local used = chosen7
+    local lateUs2 = lateUs
+    remaining = 0 > capacity - used and 0 or capacity - used
     local result4
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
@@ -6396,224 +6237,142 @@ end
     retryUs = 0
     delayUs = 0
     given = 0
-    local result2
-    do
-      local us = s1 - (s3 > nowUs and s3 or nowUs)
-      local chosen5
-      if us < 0 then
-        chosen5 = 0
-      else
-        local add = s2
-        local sum = us * permits + add
-        local chosen4
-        if sum <= 9007199254740991 then
-          chosen4 = sum / periodUs + -(sum / periodUs) % 1
-        else
-          local result3
-          do
-            local product = us * permits
-            local chosen3
-            if product <= 9007199254740991 then
-              local quotient = product / periodUs - product / periodUs % 1
-              remainder0 = product - quotient * periodUs
-              chosen3 = quotient
-            else
-              chosen3 = mulDivWide(us, permits, periodUs)
-            end
-            local whole = chosen3
-            if add == 0 then
-              result3 = whole
-            else
-              local product2 = remainder0 + add
-              local quotient2 = product2 / periodUs - product2 / periodUs % 1
-              remainder0 = product2 - quotient2 * periodUs
-              result3 = whole + quotient2
-            end
-          end
-          local quotient3 = result3
-          chosen4 = remainder0 == 0 and quotient3 or quotient3 + 1
-        end
-        chosen5 = chosen4
-      end
-      local cost2 = cost < 1000000000000 - chosen5 and cost or 1000000000000 - chosen5
-      if cost2 <= 0 then
-        result2 = 0
-      else
-        changed = true
-        local atUs = s3 > nowUs and s3 or nowUs
-        local us2 = s1
-        local part = s2
-        if us2 < atUs then
-          us2 = atUs
-          part = 0
-        end
-        if cost2 == 1 then
-          us2 = us2 + intervalUs
-          part = part + intervalPart
-        else
-          local product3 = cost2 * periodUs
-          local chosen6
-          if product3 <= 9007199254740991 then
-            local quotient4 = product3 / permits - product3 / permits % 1
-            remainder0 = product3 - quotient4 * permits
-            chosen6 = quotient4
-          else
-            chosen6 = mulDivWide(cost2, periodUs, permits)
-          end
-          us2 = us2 + chosen6
-          part = part + remainder0
-        end
-        if part >= permits then
-          us2 = us2 + 1
-          part = part - permits
-        end
-        if us2 - atUs > 3196800000000000 then
-          us2 = atUs + 3196800000000000
-          part = 0
-        end
-        s1 = us2
-        s2 = part
-        s3 = atUs
-        result2 = atUs - nowUs
-      end
-    end
-    local lateUs = result2
-    local us3 = s1 - (s3 > nowUs and s3 or nowUs)
-    local chosen9
-    if us3 < 0 then
-      chosen9 = 0
+    local us = s1 - (s3 > nowUs and s3 or nowUs)
+    local chosen5
+    if us < 0 then
+      chosen5 = 0
     else
-      local add2 = s2
-      local sum2 = us3 * permits + add2
-      local chosen8
-      if sum2 <= 9007199254740991 then
-        chosen8 = sum2 / periodUs + -(sum2 / periodUs) % 1
+      local add = s2
+      local sum = us * permits + add
+      local chosen4
+      if sum <= 9007199254740991 then
+        chosen4 = sum / periodUs + -(sum / periodUs) % 1
       else
-        local result4
+        local result2
         do
-          local product4 = us3 * permits
-          local chosen7
-          if product4 <= 9007199254740991 then
-            local quotient5 = product4 / periodUs - product4 / periodUs % 1
-            remainder0 = product4 - quotient5 * periodUs
-            chosen7 = quotient5
+          local product = us * permits
+          local chosen3
+          if product <= 9007199254740991 then
+            local quotient = product / periodUs - product / periodUs % 1
+            remainder0 = product - quotient * periodUs
+            chosen3 = quotient
           else
-            chosen7 = mulDivWide(us3, permits, periodUs)
+            chosen3 = mulDivWide(us, permits, periodUs)
           end
-          local whole2 = chosen7
-          if add2 == 0 then
-            result4 = whole2
+          local whole = chosen3
+          if add == 0 then
+            result2 = whole
           else
-            local product5 = remainder0 + add2
-            local quotient6 = product5 / periodUs - product5 / periodUs % 1
-            remainder0 = product5 - quotient6 * periodUs
-            result4 = whole2 + quotient6
+            local product2 = remainder0 + add
+            local quotient2 = product2 / periodUs - product2 / periodUs % 1
+            remainder0 = product2 - quotient2 * periodUs
+            result2 = whole + quotient2
           end
         end
-        local quotient7 = result4
-        chosen8 = remainder0 == 0 and quotient7 or quotient7 + 1
+        local quotient3 = result2
+        chosen4 = remainder0 == 0 and quotient3 or quotient3 + 1
       end
-      chosen9 = chosen8
+      chosen5 = chosen4
     end
-    remaining = 0 > capacity - chosen9 and 0 or capacity - chosen9
-    local result5
+    local usedBefore = chosen5
+    local cost2 = cost < 1000000000000 - usedBefore and cost or 1000000000000 - usedBefore
+    local result3
+    if cost2 <= 0 then
+      result3 = 0
+    else
+      changed = true
+      local atUs = s3 > nowUs and s3 or nowUs
+      local us2 = s1
+      local part = s2
+      if us2 < atUs then
+        us2 = atUs
+        part = 0
+      end
+      if cost2 == 1 then
+        us2 = us2 + intervalUs
+        part = part + intervalPart
+      else
+        local product3 = cost2 * periodUs
+        local chosen6
+        if product3 <= 9007199254740991 then
+          local quotient4 = product3 / permits - product3 / permits % 1
+          remainder0 = product3 - quotient4 * permits
+          chosen6 = quotient4
+        else
+          chosen6 = mulDivWide(cost2, periodUs, permits)
+        end
+        us2 = us2 + chosen6
+        part = part + remainder0
+      end
+      if part >= permits then
+        us2 = us2 + 1
+        part = part - permits
+      end
+      if us2 - atUs > 3196800000000000 then
+        us2 = atUs + 3196800000000000
+        part = 0
+      end
+      s1 = us2
+      s2 = part
+      s3 = atUs
+      result3 = atUs - nowUs
+    end
+    local lateUs = result3
+    local used = usedBefore + cost2
+    remaining = 0 > capacity - used and 0 or capacity - used
+    local result4
     do
       local atUs2 = s3 > nowUs and s3 or nowUs
-      local us4 = s1 - atUs2
-      if us4 < 0 then
-        result5 = atUs2 - nowUs
+      local us3 = s1 - atUs2
+      if us3 < 0 then
+        result4 = atUs2 - nowUs
       else
-        result5 = us4 + atUs2 - nowUs + (s2 > 0 and 1 or 0)
+        result4 = us3 + atUs2 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result5
+    resetUs = result4
     enteredUs = nowUs + lateUs
-    local result6
-    do
-      local chosen13
-      if remaining > 0 then
-        chosen13 = true
-      else
-        local us5 = s1 - (s3 > nowUs and s3 or nowUs)
-        local chosen12
-        if us5 < 0 then
-          chosen12 = 0
+    local chosen8
+    if used <= capacity then
+      chosen8 = true
+    else
+      local room = capacity - 1
+      local result5
+      do
+        local atUs3 = s3 > nowUs and s3 or nowUs
+        local us4 = s1 - atUs3
+        if us4 < 0 then
+          result5 = 0
         else
-          local add3 = s2
-          local sum3 = us5 * permits + add3
-          local chosen11
-          if sum3 <= 9007199254740991 then
-            chosen11 = sum3 / periodUs + -(sum3 / periodUs) % 1
+          local part2 = s2
+          if room == capacity - 1 then
+            us4 = us4 - lessOneUs
+            part2 = part2 - lessOnePart
           else
-            local result7
-            do
-              local product6 = us5 * permits
-              local chosen10
-              if product6 <= 9007199254740991 then
-                local quotient8 = product6 / periodUs - product6 / periodUs % 1
-                remainder0 = product6 - quotient8 * periodUs
-                chosen10 = quotient8
-              else
-                chosen10 = mulDivWide(us5, permits, periodUs)
-              end
-              local whole3 = chosen10
-              if add3 == 0 then
-                result7 = whole3
-              else
-                local product7 = remainder0 + add3
-                local quotient9 = product7 / periodUs - product7 / periodUs % 1
-                remainder0 = product7 - quotient9 * periodUs
-                result7 = whole3 + quotient9
-              end
-            end
-            local quotient10 = result7
-            chosen11 = remainder0 == 0 and quotient10 or quotient10 + 1
-          end
-          chosen12 = chosen11
-        end
-        chosen13 = chosen12 <= capacity
-      end
-      if chosen13 then
-        result6 = true
-      else
-        local room = capacity - 1
-        local result8
-        do
-          local atUs3 = s3 > nowUs and s3 or nowUs
-          local us6 = s1 - atUs3
-          if us6 < 0 then
-            result8 = 0
-          else
-            local part2 = s2
-            if room == capacity - 1 then
-              us6 = us6 - lessOneUs
-              part2 = part2 - lessOnePart
+            local product4 = room * periodUs
+            local chosen7
+            if product4 <= 9007199254740991 then
+              local quotient5 = product4 / permits - product4 / permits % 1
+              remainder0 = product4 - quotient5 * permits
+              chosen7 = quotient5
             else
-              local product8 = room * periodUs
-              local chosen14
-              if product8 <= 9007199254740991 then
-                local quotient11 = product8 / permits - product8 / permits % 1
-                remainder0 = product8 - quotient11 * permits
-                chosen14 = quotient11
-              else
-                chosen14 = mulDivWide(room, periodUs, permits)
-              end
-              us6 = us6 - chosen14
-              part2 = part2 - remainder0
+              chosen7 = mulDivWide(room, periodUs, permits)
             end
-            if part2 > 0 then
-              us6 = us6 + 1
-            end
-            result8 = us6 > 0 and us6 + atUs3 - nowUs or 0
+            us4 = us4 - chosen7
+            part2 = part2 - remainder0
           end
+          if part2 > 0 then
+            us4 = us4 + 1
+          end
+          result5 = us4 > 0 and us4 + atUs3 - nowUs or 0
         end
-        local retryUs2 = result8
-        outcome = 'limited'
-        retryUs = retryUs2
-        result6 = false
       end
+      local retryUs2 = result5
+      outcome = 'limited'
+      retryUs = retryUs2
+      chosen8 = false
     end
-    if not result6 then
+    if not chosen8 then
       granted = false
     end
   end
@@ -6743,86 +6502,84 @@ end
       if cost == 0 then
         chosen10 = true
       else
-        local result10
-        do
-          local us2 = s1 - (s3 > nowUs and s3 or nowUs)
-          local chosen8
-          if us2 < 0 then
-            chosen8 = 0
+        local us2 = s1 - (s3 > nowUs and s3 or nowUs)
+        local chosen8
+        if us2 < 0 then
+          chosen8 = 0
+        else
+          local add = s2
+          local sum = us2 * permits + add
+          local chosen7
+          if sum <= 9007199254740991 then
+            chosen7 = sum / periodUs + -(sum / periodUs) % 1
           else
-            local add = s2
-            local sum = us2 * permits + add
-            local chosen7
-            if sum <= 9007199254740991 then
-              chosen7 = sum / periodUs + -(sum / periodUs) % 1
-            else
-              local result11
-              do
-                local product3 = us2 * permits
-                local chosen6
-                if product3 <= 9007199254740991 then
-                  local quotient3 = product3 / periodUs - product3 / periodUs % 1
-                  remainder0 = product3 - quotient3 * periodUs
-                  chosen6 = quotient3
-                else
-                  chosen6 = mulDivWide(us2, permits, periodUs)
-                end
-                local whole = chosen6
-                if add == 0 then
-                  result11 = whole
-                else
-                  local product4 = remainder0 + add
-                  local quotient4 = product4 / periodUs - product4 / periodUs % 1
-                  remainder0 = product4 - quotient4 * periodUs
-                  result11 = whole + quotient4
-                end
-              end
-              local quotient5 = result11
-              chosen7 = remainder0 == 0 and quotient5 or quotient5 + 1
-            end
-            chosen8 = chosen7
-          end
-          local cost3 = cost < 1000000000000 - chosen8 and cost or 1000000000000 - chosen8
-          if cost3 <= 0 then
-            result10 = 0
-          else
-            changed = true
-            local atUs2 = s3 > nowUs and s3 or nowUs
-            local us3 = s1
-            local part2 = s2
-            if us3 < atUs2 then
-              us3 = atUs2
-              part2 = 0
-            end
-            if cost3 == 1 then
-              us3 = us3 + intervalUs
-              part2 = part2 + intervalPart
-            else
-              local product5 = cost3 * periodUs
-              local chosen9
-              if product5 <= 9007199254740991 then
-                local quotient6 = product5 / permits - product5 / permits % 1
-                remainder0 = product5 - quotient6 * permits
-                chosen9 = quotient6
+            local result10
+            do
+              local product3 = us2 * permits
+              local chosen6
+              if product3 <= 9007199254740991 then
+                local quotient3 = product3 / periodUs - product3 / periodUs % 1
+                remainder0 = product3 - quotient3 * periodUs
+                chosen6 = quotient3
               else
-                chosen9 = mulDivWide(cost3, periodUs, permits)
+                chosen6 = mulDivWide(us2, permits, periodUs)
               end
-              us3 = us3 + chosen9
-              part2 = part2 + remainder0
+              local whole = chosen6
+              if add == 0 then
+                result10 = whole
+              else
+                local product4 = remainder0 + add
+                local quotient4 = product4 / periodUs - product4 / periodUs % 1
+                remainder0 = product4 - quotient4 * periodUs
+                result10 = whole + quotient4
+              end
             end
-            if part2 >= permits then
-              us3 = us3 + 1
-              part2 = part2 - permits
-            end
-            if us3 - atUs2 > 3196800000000000 then
-              us3 = atUs2 + 3196800000000000
-              part2 = 0
-            end
-            s1 = us3
-            s2 = part2
-            s3 = atUs2
-            result10 = atUs2 - nowUs
+            local quotient5 = result10
+            chosen7 = remainder0 == 0 and quotient5 or quotient5 + 1
           end
+          chosen8 = chosen7
+        end
+        local cost3 = cost < 1000000000000 - chosen8 and cost or 1000000000000 - chosen8
+        local result11
+        if cost3 <= 0 then
+          result11 = 0
+        else
+          changed = true
+          local atUs2 = s3 > nowUs and s3 or nowUs
+          local us3 = s1
+          local part2 = s2
+          if us3 < atUs2 then
+            us3 = atUs2
+            part2 = 0
+          end
+          if cost3 == 1 then
+            us3 = us3 + intervalUs
+            part2 = part2 + intervalPart
+          else
+            local product5 = cost3 * periodUs
+            local chosen9
+            if product5 <= 9007199254740991 then
+              local quotient6 = product5 / permits - product5 / permits % 1
+              remainder0 = product5 - quotient6 * permits
+              chosen9 = quotient6
+            else
+              chosen9 = mulDivWide(cost3, periodUs, permits)
+            end
+            us3 = us3 + chosen9
+            part2 = part2 + remainder0
+          end
+          if part2 >= permits then
+            us3 = us3 + 1
+            part2 = part2 - permits
+          end
+          if us3 - atUs2 > 3196800000000000 then
+            us3 = atUs2 + 3196800000000000
+            part2 = 0
+          end
+          s1 = us3
+          s2 = part2
+          s3 = atUs2
+          result11 = atUs2 - nowUs
         end
         chosen10 = true
       end
@@ -6876,7 +6633,8 @@ end
       end
       chosen14 = chosen13
     end
-    remaining = 0 > capacity - chosen14 and 0 or capacity - chosen14
+    local used = chosen14
+    remaining = 0 > capacity - used and 0 or capacity - used
     local result13
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
@@ -7353,7 +7111,6 @@ do
       s[1] = atUs3
       lateUs = token2 - nowUs
     end
-    local lateUs2 = lateUs
     local atUs4 = s[1] > nowUs and s[1] or nowUs
     local chosen9
     if s[8] <= atUs4 and s[6] + s[7] > 0 then
@@ -7374,7 +7131,9 @@ do
     else
       chosen9 = s[4]
     end
-    remaining = 0 > capacity - chosen9 and 0 or capacity - chosen9
+    local used = chosen9
+    local lateUs2 = lateUs
+    remaining = 0 > capacity - used and 0 or capacity - used
     local last3 = s[2]
     local sinceUs2 = last3 == 0 and 0 or last3 + 1 < s[1] + windowUs and last3 + 1 or s[1] + windowUs
     resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
@@ -7609,312 +7368,264 @@ do
     retryUs = 0
     delayUs = 0
     given = 0
+    local atUs2 = s[1] > nowUs and s[1] or nowUs
+    local chosen2
+    if s[8] <= atUs2 and s[6] + s[7] > 0 then
+      local earlier = s[4]
+      local lapsed = 0
+      local end4 = 10 + s[5] * 3
+      do
+        local entry4 = 10
+        while entry4 < end4 do
+          local entry5 = entry4
+          if s[entry5 + 1] < 1099511627776 and s[entry4 + 2] <= atUs2 then
+            lapsed = lapsed + s[entry4 + 1]
+          end
+          entry4 = entry4 + 3
+        end
+      end
+      chosen2 = earlier - lapsed
+    else
+      chosen2 = s[4]
+    end
+    local usedBefore = chosen2
+    local cost2 = cost < 1000000000000 - usedBefore and cost or 1000000000000 - usedBefore
     local result3
-    do
-      local atUs2 = s[1] > nowUs and s[1] or nowUs
-      local chosen2
-      if s[8] <= atUs2 and s[6] + s[7] > 0 then
-        local earlier = s[4]
-        local lapsed = 0
-        local end4 = 10 + s[5] * 3
-        do
-          local entry4 = 10
-          while entry4 < end4 do
-            local entry5 = entry4
-            if s[entry5 + 1] < 1099511627776 and s[entry4 + 2] <= atUs2 then
-              lapsed = lapsed + s[entry4 + 1]
-            end
-            entry4 = entry4 + 3
-          end
+    if cost2 <= 0 then
+      result3 = 0
+    else
+      changed = true
+      do
+        local chosen3
+        if s[9] > nowUs then
+          chosen3 = true
+        else
+          local last = s[2]
+          local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
+          chosen3 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) > 0
         end
-        chosen2 = earlier - lapsed
-      else
-        chosen2 = s[4]
-      end
-      local cost2 = cost < 1000000000000 - chosen2 and cost or 1000000000000 - chosen2
-      if cost2 <= 0 then
-        result3 = 0
-      else
-        changed = true
-        do
-          local chosen3
-          if s[9] > nowUs then
-            chosen3 = true
-          else
-            local last = s[2]
-            local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
-            chosen3 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) > 0
-          end
-          if not chosen3 then
-            if s[8] <= nowUs and s[6] + s[7] > 0 then
-              local soonestUs2 = 0
-              local latestUs2 = 0
-              local end5 = 10 + s[5] * 3
-              do
-                local entry6 = 10
-                while entry6 < end5 do
-                  if s[entry6 + 1] > 0 then
-                    local expiresUs2 = s[entry6 + 2]
-                    if expiresUs2 <= nowUs then
-                      local entry7 = entry6
-                      local count2 = s[entry7 + 1]
-                      if count2 >= 1099511627776 then
-                        s[7] = s[7] - 1
-                      else
-                        s[6] = s[6] - 1
-                        s[4] = s[4] - count2
-                      end
-                      s[entry7 + 1] = 0
+        if not chosen3 then
+          if s[8] <= nowUs and s[6] + s[7] > 0 then
+            local soonestUs2 = 0
+            local latestUs2 = 0
+            local end5 = 10 + s[5] * 3
+            do
+              local entry6 = 10
+              while entry6 < end5 do
+                if s[entry6 + 1] > 0 then
+                  local expiresUs2 = s[entry6 + 2]
+                  if expiresUs2 <= nowUs then
+                    local entry7 = entry6
+                    local count2 = s[entry7 + 1]
+                    if count2 >= 1099511627776 then
+                      s[7] = s[7] - 1
                     else
-                      soonestUs2 = soonestUs2 == 0 and expiresUs2 or soonestUs2 < expiresUs2 and soonestUs2 or expiresUs2
-                      latestUs2 = latestUs2 > expiresUs2 and latestUs2 or expiresUs2
+                      s[6] = s[6] - 1
+                      s[4] = s[4] - count2
                     end
-                  end
-                  entry6 = entry6 + 3
-                end
-              end
-              s[8] = soonestUs2
-              s[9] = latestUs2
-              dropLast(s, 1)
-            end
-            s[1] = 0
-            s[2] = 0
-            s[3] = 0
-          end
-        end
-        local atUs3 = s[1] > nowUs and s[1] or nowUs
-        if s[8] <= atUs3 and s[6] + s[7] > 0 then
-          local soonestUs3 = 0
-          local latestUs3 = 0
-          local end6 = 10 + s[5] * 3
-          do
-            local entry8 = 10
-            while entry8 < end6 do
-              if s[entry8 + 1] > 0 then
-                local expiresUs3 = s[entry8 + 2]
-                if expiresUs3 <= atUs3 then
-                  local entry9 = entry8
-                  local count3 = s[entry9 + 1]
-                  if count3 >= 1099511627776 then
-                    s[7] = s[7] - 1
+                    s[entry7 + 1] = 0
                   else
-                    s[6] = s[6] - 1
-                    s[4] = s[4] - count3
+                    soonestUs2 = soonestUs2 == 0 and expiresUs2 or soonestUs2 < expiresUs2 and soonestUs2 or expiresUs2
+                    latestUs2 = latestUs2 > expiresUs2 and latestUs2 or expiresUs2
                   end
-                  s[entry9 + 1] = 0
-                else
-                  soonestUs3 = soonestUs3 == 0 and expiresUs3 or soonestUs3 < expiresUs3 and soonestUs3 or expiresUs3
-                  latestUs3 = latestUs3 > expiresUs3 and latestUs3 or expiresUs3
                 end
+                entry6 = entry6 + 3
               end
-              entry8 = entry8 + 3
             end
+            s[8] = soonestUs2
+            s[9] = latestUs2
+            dropLast(s, 1)
           end
-          s[8] = soonestUs3
-          s[9] = latestUs3
-          dropLast(s, 1)
+          s[1] = 0
+          s[2] = 0
+          s[3] = 0
         end
-        local entries = s[5]
-        if entries > 0 and (entries >= places or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
-          local next = 10
-          local end7 = 10 + s[5] * 3
-          do
-            local entry10 = 10
-            while entry10 < end7 do
-              local count4 = s[entry10 + 1]
-              if count4 > 0 then
-                if next < entry10 then
-                  local entry11 = next
-                  local token = s[entry10]
-                  local expiresUs4 = s[entry10 + 2]
-                  s[entry11] = token
-                  s[entry11 + 1] = count4
-                  s[entry11 + 2] = expiresUs4
-                end
-                next = next + 3
-              end
-              entry10 = entry10 + 3
-            end
-          end
-          clearWords(s, next, end7 - next)
-          local words2 = next - 1
-          s[5] = (words2 - 9) / 3
-        end
-        local last2 = s[2]
-        local token2 = last2 + 1 > atUs3 and last2 + 1 or atUs3
-        if last2 == 0 then
-          s[3] = token2
-        end
-        s[2] = token2
-        local expiresUs5 = atUs3 + leaseUs2
-        local entry12 = 10 + s[5] * 3
-        s[entry12] = token2
-        s[entry12 + 1] = cost2
-        s[entry12 + 2] = expiresUs5
-        s[5] = s[5] + 1
-        s[8] = s[6] + s[7] == 0 and expiresUs5 or s[8] < expiresUs5 and s[8] or expiresUs5
-        s[9] = s[9] > expiresUs5 and s[9] or expiresUs5
-        s[6] = s[6] + 1
-        s[4] = s[4] + cost2
-        s[1] = atUs3
-        result3 = token2 - nowUs
       end
+      local atUs3 = s[1] > nowUs and s[1] or nowUs
+      if s[8] <= atUs3 and s[6] + s[7] > 0 then
+        local soonestUs3 = 0
+        local latestUs3 = 0
+        local end6 = 10 + s[5] * 3
+        do
+          local entry8 = 10
+          while entry8 < end6 do
+            if s[entry8 + 1] > 0 then
+              local expiresUs3 = s[entry8 + 2]
+              if expiresUs3 <= atUs3 then
+                local entry9 = entry8
+                local count3 = s[entry9 + 1]
+                if count3 >= 1099511627776 then
+                  s[7] = s[7] - 1
+                else
+                  s[6] = s[6] - 1
+                  s[4] = s[4] - count3
+                end
+                s[entry9 + 1] = 0
+              else
+                soonestUs3 = soonestUs3 == 0 and expiresUs3 or soonestUs3 < expiresUs3 and soonestUs3 or expiresUs3
+                latestUs3 = latestUs3 > expiresUs3 and latestUs3 or expiresUs3
+              end
+            end
+            entry8 = entry8 + 3
+          end
+        end
+        s[8] = soonestUs3
+        s[9] = latestUs3
+        dropLast(s, 1)
+      end
+      local entries = s[5]
+      if entries > 0 and (entries >= places or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
+        local next = 10
+        local end7 = 10 + s[5] * 3
+        do
+          local entry10 = 10
+          while entry10 < end7 do
+            local count4 = s[entry10 + 1]
+            if count4 > 0 then
+              if next < entry10 then
+                local entry11 = next
+                local token = s[entry10]
+                local expiresUs4 = s[entry10 + 2]
+                s[entry11] = token
+                s[entry11 + 1] = count4
+                s[entry11 + 2] = expiresUs4
+              end
+              next = next + 3
+            end
+            entry10 = entry10 + 3
+          end
+        end
+        clearWords(s, next, end7 - next)
+        local words2 = next - 1
+        s[5] = (words2 - 9) / 3
+      end
+      local last2 = s[2]
+      local token2 = last2 + 1 > atUs3 and last2 + 1 or atUs3
+      if last2 == 0 then
+        s[3] = token2
+      end
+      s[2] = token2
+      local expiresUs5 = atUs3 + leaseUs2
+      local entry12 = 10 + s[5] * 3
+      s[entry12] = token2
+      s[entry12 + 1] = cost2
+      s[entry12 + 2] = expiresUs5
+      s[5] = s[5] + 1
+      s[8] = s[6] + s[7] == 0 and expiresUs5 or s[8] < expiresUs5 and s[8] or expiresUs5
+      s[9] = s[9] > expiresUs5 and s[9] or expiresUs5
+      s[6] = s[6] + 1
+      s[4] = s[4] + cost2
+      s[1] = atUs3
+      result3 = token2 - nowUs
     end
     local lateUs = result3
-    local atUs4 = s[1] > nowUs and s[1] or nowUs
-    local chosen4
-    if s[8] <= atUs4 and s[6] + s[7] > 0 then
-      local earlier2 = s[4]
-      local lapsed2 = 0
-      local end8 = 10 + s[5] * 3
-      do
-        local entry13 = 10
-        while entry13 < end8 do
-          local entry14 = entry13
-          if s[entry14 + 1] < 1099511627776 and s[entry13 + 2] <= atUs4 then
-            lapsed2 = lapsed2 + s[entry13 + 1]
-          end
-          entry13 = entry13 + 3
-        end
-      end
-      chosen4 = earlier2 - lapsed2
-    else
-      chosen4 = s[4]
-    end
-    remaining = 0 > capacity - chosen4 and 0 or capacity - chosen4
+    local used = usedBefore + cost2
+    remaining = 0 > capacity - used and 0 or capacity - used
     local last3 = s[2]
     local sinceUs2 = last3 == 0 and 0 or last3 + 1 < s[1] + windowUs and last3 + 1 or s[1] + windowUs
     resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
     enteredUs = nowUs + lateUs
-    local result5
-    do
-      local chosen6
-      if remaining > 0 then
-        chosen6 = true
+    local chosen10
+    if used <= capacity then
+      chosen10 = true
+    else
+      local room = capacity - 1
+      local result5
+      if s[4] <= room and s[6] < mostLeases and s[7] == 0 then
+        result5 = 0
       else
-        local atUs5 = s[1] > nowUs and s[1] or nowUs
+        local atUs4 = s[1] > nowUs and s[1] or nowUs
+        local roomUs = s[4] > room and roomAtUs(s, 1, atUs4, room) or 0
         local chosen5
-        if s[8] <= atUs5 and s[6] + s[7] > 0 then
-          local earlier3 = s[4]
-          local lapsed3 = 0
+        if s[6] >= mostLeases then
+          local result6
+          if not (s[8] <= atUs4 and s[6] + s[7] > 0) then
+            result6 = s[6]
+          else
+            local held = 0
+            local end8 = 10 + s[5] * 3
+            do
+              local entry13 = 10
+              while entry13 < end8 do
+                local entry14 = entry13
+                local chosen4
+                if s[entry14 + 1] < 1099511627776 then
+                  local entry15 = entry13
+                  chosen4 = s[entry15 + 1] > 0 and s[entry15 + 2] > atUs4
+                else
+                  chosen4 = false
+                end
+                if chosen4 then
+                  held = held + 1
+                end
+                entry13 = entry13 + 3
+              end
+            end
+            result6 = held
+          end
+          chosen5 = result6 >= mostLeases
+        else
+          chosen5 = false
+        end
+        local chosen7
+        if chosen5 then
+          local nextUs = s[9]
           local end9 = 10 + s[5] * 3
           do
-            local entry15 = 10
-            while entry15 < end9 do
-              local entry16 = entry15
-              if s[entry16 + 1] < 1099511627776 and s[entry15 + 2] <= atUs5 then
-                lapsed3 = lapsed3 + s[entry15 + 1]
+            local entry16 = 10
+            while entry16 < end9 do
+              local entry17 = entry16
+              local chosen6
+              if s[entry17 + 1] < 1099511627776 then
+                local entry18 = entry16
+                chosen6 = s[entry18 + 1] > 0 and s[entry18 + 2] > atUs4
+              else
+                chosen6 = false
               end
-              entry15 = entry15 + 3
+              if chosen6 then
+                nextUs = nextUs < s[entry16 + 2] and nextUs or s[entry16 + 2]
+              end
+              entry16 = entry16 + 3
             end
           end
-          chosen5 = earlier3 - lapsed3
+          chosen7 = nextUs
         else
-          chosen5 = s[4]
+          chosen7 = 0
         end
-        chosen6 = chosen5 <= capacity
-      end
-      if chosen6 then
-        result5 = true
-      else
-        local room = capacity - 1
-        local result6
-        if s[4] <= room and s[6] < mostLeases and s[7] == 0 then
-          result6 = 0
+        local leaseUs3 = chosen7
+        local chosen9
+        if s[7] > 0 then
+          local end10 = 10 + s[5] * 3
+          local untilUs = 0
+          do
+            local entry19 = 10
+            while entry19 < end10 do
+              local chosen8
+              if s[entry19 + 1] - 1099511627776 > room then
+                local entry20 = entry19
+                chosen8 = s[entry20 + 1] > 0 and s[entry20 + 2] > atUs4
+              else
+                chosen8 = false
+              end
+              if chosen8 then
+                untilUs = untilUs > s[entry19 + 2] and untilUs or s[entry19 + 2]
+              end
+              entry19 = entry19 + 3
+            end
+          end
+          chosen9 = untilUs
         else
-          local atUs6 = s[1] > nowUs and s[1] or nowUs
-          local roomUs = s[4] > room and roomAtUs(s, 1, atUs6, room) or 0
-          local chosen8
-          if s[6] >= mostLeases then
-            local result7
-            if not (s[8] <= atUs6 and s[6] + s[7] > 0) then
-              result7 = s[6]
-            else
-              local held = 0
-              local end10 = 10 + s[5] * 3
-              do
-                local entry17 = 10
-                while entry17 < end10 do
-                  local entry18 = entry17
-                  local chosen7
-                  if s[entry18 + 1] < 1099511627776 then
-                    local entry19 = entry17
-                    chosen7 = s[entry19 + 1] > 0 and s[entry19 + 2] > atUs6
-                  else
-                    chosen7 = false
-                  end
-                  if chosen7 then
-                    held = held + 1
-                  end
-                  entry17 = entry17 + 3
-                end
-              end
-              result7 = held
-            end
-            chosen8 = result7 >= mostLeases
-          else
-            chosen8 = false
-          end
-          local chosen10
-          if chosen8 then
-            local nextUs = s[9]
-            local end11 = 10 + s[5] * 3
-            do
-              local entry20 = 10
-              while entry20 < end11 do
-                local entry21 = entry20
-                local chosen9
-                if s[entry21 + 1] < 1099511627776 then
-                  local entry22 = entry20
-                  chosen9 = s[entry22 + 1] > 0 and s[entry22 + 2] > atUs6
-                else
-                  chosen9 = false
-                end
-                if chosen9 then
-                  nextUs = nextUs < s[entry20 + 2] and nextUs or s[entry20 + 2]
-                end
-                entry20 = entry20 + 3
-              end
-            end
-            chosen10 = nextUs
-          else
-            chosen10 = 0
-          end
-          local leaseUs3 = chosen10
-          local chosen12
-          if s[7] > 0 then
-            local end12 = 10 + s[5] * 3
-            local untilUs = 0
-            do
-              local entry23 = 10
-              while entry23 < end12 do
-                local chosen11
-                if s[entry23 + 1] - 1099511627776 > room then
-                  local entry24 = entry23
-                  chosen11 = s[entry24 + 1] > 0 and s[entry24 + 2] > atUs6
-                else
-                  chosen11 = false
-                end
-                if chosen11 then
-                  untilUs = untilUs > s[entry23 + 2] and untilUs or s[entry23 + 2]
-                end
-                entry23 = entry23 + 3
-              end
-            end
-            chosen12 = untilUs
-          else
-            chosen12 = 0
-          end
-          local lineUs = chosen12
-          result6 = max(nowUs, roomUs, leaseUs3, lineUs) - nowUs
+          chosen9 = 0
         end
-        local retryUs2 = result6
-        outcome = 'limited'
-        retryUs = retryUs2
-        result5 = false
+        local lineUs = chosen9
+        result5 = max(nowUs, roomUs, leaseUs3, lineUs) - nowUs
       end
+      local retryUs2 = result5
+      outcome = 'limited'
+      retryUs = retryUs2
+      chosen10 = false
     end
-    if not result5 then
+    if not chosen10 then
       granted = false
     end
   end
@@ -8146,156 +7857,154 @@ do
       if cost == 0 then
         chosen6 = true
       else
+        local atUs3 = s[1] > nowUs and s[1] or nowUs
+        local chosen4
+        if s[8] <= atUs3 and s[6] + s[7] > 0 then
+          local earlier = s[4]
+          local lapsed = 0
+          local end4 = 10 + s[5] * 3
+          do
+            local entry6 = 10
+            while entry6 < end4 do
+              local entry7 = entry6
+              if s[entry7 + 1] < 1099511627776 and s[entry6 + 2] <= atUs3 then
+                lapsed = lapsed + s[entry6 + 1]
+              end
+              entry6 = entry6 + 3
+            end
+          end
+          chosen4 = earlier - lapsed
+        else
+          chosen4 = s[4]
+        end
+        local cost4 = cost < 1000000000000 - chosen4 and cost or 1000000000000 - chosen4
         local result8
-        do
-          local atUs3 = s[1] > nowUs and s[1] or nowUs
-          local chosen4
-          if s[8] <= atUs3 and s[6] + s[7] > 0 then
-            local earlier = s[4]
-            local lapsed = 0
-            local end4 = 10 + s[5] * 3
-            do
-              local entry6 = 10
-              while entry6 < end4 do
-                local entry7 = entry6
-                if s[entry7 + 1] < 1099511627776 and s[entry6 + 2] <= atUs3 then
-                  lapsed = lapsed + s[entry6 + 1]
-                end
-                entry6 = entry6 + 3
-              end
+        if cost4 <= 0 then
+          result8 = 0
+        else
+          changed = true
+          do
+            local chosen5
+            if s[9] > nowUs then
+              chosen5 = true
+            else
+              local last = s[2]
+              local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
+              chosen5 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) > 0
             end
-            chosen4 = earlier - lapsed
-          else
-            chosen4 = s[4]
-          end
-          local cost4 = cost < 1000000000000 - chosen4 and cost or 1000000000000 - chosen4
-          if cost4 <= 0 then
-            result8 = 0
-          else
-            changed = true
-            do
-              local chosen5
-              if s[9] > nowUs then
-                chosen5 = true
-              else
-                local last = s[2]
-                local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
-                chosen5 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) > 0
-              end
-              if not chosen5 then
-                if s[8] <= nowUs and s[6] + s[7] > 0 then
-                  local soonestUs2 = 0
-                  local latestUs2 = 0
-                  local end5 = 10 + s[5] * 3
-                  do
-                    local entry8 = 10
-                    while entry8 < end5 do
-                      if s[entry8 + 1] > 0 then
-                        local expiresUs3 = s[entry8 + 2]
-                        if expiresUs3 <= nowUs then
-                          local entry9 = entry8
-                          local count4 = s[entry9 + 1]
-                          if count4 >= 1099511627776 then
-                            s[7] = s[7] - 1
-                          else
-                            s[6] = s[6] - 1
-                            s[4] = s[4] - count4
-                          end
-                          s[entry9 + 1] = 0
+            if not chosen5 then
+              if s[8] <= nowUs and s[6] + s[7] > 0 then
+                local soonestUs2 = 0
+                local latestUs2 = 0
+                local end5 = 10 + s[5] * 3
+                do
+                  local entry8 = 10
+                  while entry8 < end5 do
+                    if s[entry8 + 1] > 0 then
+                      local expiresUs3 = s[entry8 + 2]
+                      if expiresUs3 <= nowUs then
+                        local entry9 = entry8
+                        local count4 = s[entry9 + 1]
+                        if count4 >= 1099511627776 then
+                          s[7] = s[7] - 1
                         else
-                          soonestUs2 = soonestUs2 == 0 and expiresUs3 or soonestUs2 < expiresUs3 and soonestUs2 or expiresUs3
-                          latestUs2 = latestUs2 > expiresUs3 and latestUs2 or expiresUs3
+                          s[6] = s[6] - 1
+                          s[4] = s[4] - count4
                         end
-                      end
-                      entry8 = entry8 + 3
-                    end
-                  end
-                  s[8] = soonestUs2
-                  s[9] = latestUs2
-                  dropLast(s, 1)
-                end
-                s[1] = 0
-                s[2] = 0
-                s[3] = 0
-              end
-            end
-            local atUs4 = s[1] > nowUs and s[1] or nowUs
-            if s[8] <= atUs4 and s[6] + s[7] > 0 then
-              local soonestUs3 = 0
-              local latestUs3 = 0
-              local end6 = 10 + s[5] * 3
-              do
-                local entry10 = 10
-                while entry10 < end6 do
-                  if s[entry10 + 1] > 0 then
-                    local expiresUs4 = s[entry10 + 2]
-                    if expiresUs4 <= atUs4 then
-                      local entry11 = entry10
-                      local count5 = s[entry11 + 1]
-                      if count5 >= 1099511627776 then
-                        s[7] = s[7] - 1
+                        s[entry9 + 1] = 0
                       else
-                        s[6] = s[6] - 1
-                        s[4] = s[4] - count5
+                        soonestUs2 = soonestUs2 == 0 and expiresUs3 or soonestUs2 < expiresUs3 and soonestUs2 or expiresUs3
+                        latestUs2 = latestUs2 > expiresUs3 and latestUs2 or expiresUs3
                       end
-                      s[entry11 + 1] = 0
-                    else
-                      soonestUs3 = soonestUs3 == 0 and expiresUs4 or soonestUs3 < expiresUs4 and soonestUs3 or expiresUs4
-                      latestUs3 = latestUs3 > expiresUs4 and latestUs3 or expiresUs4
                     end
+                    entry8 = entry8 + 3
                   end
-                  entry10 = entry10 + 3
                 end
+                s[8] = soonestUs2
+                s[9] = latestUs2
+                dropLast(s, 1)
               end
-              s[8] = soonestUs3
-              s[9] = latestUs3
-              dropLast(s, 1)
+              s[1] = 0
+              s[2] = 0
+              s[3] = 0
             end
-            local entries = s[5]
-            if entries > 0 and (entries >= places or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
-              local next = 10
-              local end7 = 10 + s[5] * 3
-              do
-                local entry12 = 10
-                while entry12 < end7 do
-                  local count6 = s[entry12 + 1]
-                  if count6 > 0 then
-                    if next < entry12 then
-                      local entry13 = next
-                      local token = s[entry12]
-                      local expiresUs5 = s[entry12 + 2]
-                      s[entry13] = token
-                      s[entry13 + 1] = count6
-                      s[entry13 + 2] = expiresUs5
-                    end
-                    next = next + 3
-                  end
-                  entry12 = entry12 + 3
-                end
-              end
-              clearWords(s, next, end7 - next)
-              local words2 = next - 1
-              s[5] = (words2 - 9) / 3
-            end
-            local last2 = s[2]
-            local token2 = last2 + 1 > atUs4 and last2 + 1 or atUs4
-            if last2 == 0 then
-              s[3] = token2
-            end
-            s[2] = token2
-            local expiresUs6 = atUs4 + leaseUs2
-            local entry14 = 10 + s[5] * 3
-            s[entry14] = token2
-            s[entry14 + 1] = cost4
-            s[entry14 + 2] = expiresUs6
-            s[5] = s[5] + 1
-            s[8] = s[6] + s[7] == 0 and expiresUs6 or s[8] < expiresUs6 and s[8] or expiresUs6
-            s[9] = s[9] > expiresUs6 and s[9] or expiresUs6
-            s[6] = s[6] + 1
-            s[4] = s[4] + cost4
-            s[1] = atUs4
-            result8 = token2 - nowUs
           end
+          local atUs4 = s[1] > nowUs and s[1] or nowUs
+          if s[8] <= atUs4 and s[6] + s[7] > 0 then
+            local soonestUs3 = 0
+            local latestUs3 = 0
+            local end6 = 10 + s[5] * 3
+            do
+              local entry10 = 10
+              while entry10 < end6 do
+                if s[entry10 + 1] > 0 then
+                  local expiresUs4 = s[entry10 + 2]
+                  if expiresUs4 <= atUs4 then
+                    local entry11 = entry10
+                    local count5 = s[entry11 + 1]
+                    if count5 >= 1099511627776 then
+                      s[7] = s[7] - 1
+                    else
+                      s[6] = s[6] - 1
+                      s[4] = s[4] - count5
+                    end
+                    s[entry11 + 1] = 0
+                  else
+                    soonestUs3 = soonestUs3 == 0 and expiresUs4 or soonestUs3 < expiresUs4 and soonestUs3 or expiresUs4
+                    latestUs3 = latestUs3 > expiresUs4 and latestUs3 or expiresUs4
+                  end
+                end
+                entry10 = entry10 + 3
+              end
+            end
+            s[8] = soonestUs3
+            s[9] = latestUs3
+            dropLast(s, 1)
+          end
+          local entries = s[5]
+          if entries > 0 and (entries >= places or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
+            local next = 10
+            local end7 = 10 + s[5] * 3
+            do
+              local entry12 = 10
+              while entry12 < end7 do
+                local count6 = s[entry12 + 1]
+                if count6 > 0 then
+                  if next < entry12 then
+                    local entry13 = next
+                    local token = s[entry12]
+                    local expiresUs5 = s[entry12 + 2]
+                    s[entry13] = token
+                    s[entry13 + 1] = count6
+                    s[entry13 + 2] = expiresUs5
+                  end
+                  next = next + 3
+                end
+                entry12 = entry12 + 3
+              end
+            end
+            clearWords(s, next, end7 - next)
+            local words2 = next - 1
+            s[5] = (words2 - 9) / 3
+          end
+          local last2 = s[2]
+          local token2 = last2 + 1 > atUs4 and last2 + 1 or atUs4
+          if last2 == 0 then
+            s[3] = token2
+          end
+          s[2] = token2
+          local expiresUs6 = atUs4 + leaseUs2
+          local entry14 = 10 + s[5] * 3
+          s[entry14] = token2
+          s[entry14 + 1] = cost4
+          s[entry14 + 2] = expiresUs6
+          s[5] = s[5] + 1
+          s[8] = s[6] + s[7] == 0 and expiresUs6 or s[8] < expiresUs6 and s[8] or expiresUs6
+          s[9] = s[9] > expiresUs6 and s[9] or expiresUs6
+          s[6] = s[6] + 1
+          s[4] = s[4] + cost4
+          s[1] = atUs4
+          result8 = token2 - nowUs
         end
         chosen6 = true
       end
@@ -8332,7 +8041,8 @@ do
     else
       chosen8 = s[4]
     end
-    remaining = 0 > capacity - chosen8 and 0 or capacity - chosen8
+    local used = chosen8
+    remaining = 0 > capacity - used and 0 or capacity - used
     local last3 = s[2]
     local sinceUs2 = last3 == 0 and 0 or last3 + 1 < s[1] + windowUs and last3 + 1 or s[1] + windowUs
     resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
@@ -8562,7 +8272,6 @@ do
   end
   do
     local lateUs = 0
-    local lateUs2 = lateUs
     local atUs3 = s[1] > nowUs and s[1] or nowUs
     local chosen4
     if s[8] <= atUs3 and s[6] + s[7] > 0 then
@@ -8583,7 +8292,9 @@ do
     else
       chosen4 = s[4]
     end
-    remaining = 0 > capacity - chosen4 and 0 or capacity - chosen4
+    local used = chosen4
+    local lateUs2 = lateUs
+    remaining = 0 > capacity - used and 0 or capacity - used
     local last = s[2]
     local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
     resetUs = 0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs
@@ -8994,7 +8705,8 @@ do
     else
       chosen8 = s[4]
     end
-    remaining = 0 > capacity - chosen8 and 0 or capacity - chosen8
+    local used = chosen8
+    remaining = 0 > capacity - used and 0 or capacity - used
     local last3 = s[2]
     local sinceUs3 = last3 == 0 and 0 or last3 + 1 < s[1] + windowUs and last3 + 1 or s[1] + windowUs
     resetUs = 0 > (s[9] > sinceUs3 and s[9] or sinceUs3) - nowUs and 0 or (s[9] > sinceUs3 and s[9] or sinceUs3) - nowUs
@@ -9540,8 +9252,9 @@ do
       s[10] = atUs2
       lateUs = atUs2 - nowUs
     end
+    local used2 = s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]
     local lateUs2 = lateUs
-    remaining = max(0, rule.capacity - (s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]))
+    remaining = 0 > rule.capacity - used2 and 0 or rule.capacity - used2
     local atUs3 = s[10] > nowUs and s[10] or nowUs
     local goneUs = s[6] + rule.windowUs
     resetUs = (s[2] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
@@ -9912,189 +9625,187 @@ do
     retryUs = 0
     delayUs = 0
     given = 0
+    local usedBefore = s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]
+    local cost2 = cost < 1000000000000 - usedBefore and cost or 1000000000000 - usedBefore
     local result3
-    do
-      local cost2 = min(cost, 1000000000000 - (s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]))
-      if cost2 <= 0 then
-        result3 = 0
-      else
-        changed = true
-        local atUs2 = s[10] > nowUs and s[10] or nowUs
-        if s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) then
-          local left = leftBy(rule, s, 1, nowUs)
-          local kept = s[2] - left
-          s[3] = s[3] - sumOfOldest(s, 1, left)
-          if kept > 1 then
-            local place = s[1] + left
-            local place2 = place < s[5] and place or place - s[5]
-            local result6
-            if place2 == s[1] then
-              result6 = s[9]
-            else
-              local chosen2
-              if place2 % 256 == 0 then
-                chosen2 = 0
-              else
-                local place3 = place2 - 1
-                chosen2 = s[11 + place3 * 2]
-              end
-              result6 = chosen2
-            end
-            s[9] = result6
-            s[8] = s[11 + place2 * 2 + 1]
-            s[1] = place2
+    if cost2 <= 0 then
+      result3 = 0
+    else
+      changed = true
+      local atUs2 = s[10] > nowUs and s[10] or nowUs
+      if s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) then
+        local left = leftBy(rule, s, 1, nowUs)
+        local kept = s[2] - left
+        s[3] = s[3] - sumOfOldest(s, 1, left)
+        if kept > 1 then
+          local place = s[1] + left
+          local place2 = place < s[5] and place or place - s[5]
+          local result6
+          if place2 == s[1] then
+            result6 = s[9]
           else
-            local timeUs = s[6]
+            local chosen2
+            if place2 % 256 == 0 then
+              chosen2 = 0
+            else
+              local place3 = place2 - 1
+              chosen2 = s[11 + place3 * 2]
+            end
+            result6 = chosen2
+          end
+          s[9] = result6
+          s[8] = s[11 + place2 * 2 + 1]
+          s[1] = place2
+        else
+          local timeUs = s[6]
+          s[1] = 0
+          s[8] = timeUs
+          s[9] = 0
+        end
+        s[2] = kept
+      end
+      do
+        local isHeld2 = s[2] > 0
+        if isHeld2 and s[6] > atUs2 then
+          addBefore(rule, s, 1, atUs2, cost2)
+        else
+          if isHeld2 and (s[6] == atUs2 or s[3] > rule.capacity) then
+            s[7] = s[7] + cost2
+          else
+            if s[2] > 0 then
+              do
+                local stored = s[2] - 1
+                local room = s[5]
+                if not (stored < room and (room <= 64 or stored > room / 4)) then
+                  local most = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 % 1
+                  if room >= most or stored < room or s[1] > 0 then
+                    local stored2 = s[2] - 1
+                    local room2 = s[5]
+                    local first = s[1]
+                    for entry = stored2 - 1, 0, -1 do
+                      local entry2 = entry
+                      local place4 = s[1] + entry2
+                      local place5 = place4 < s[5] and place4 or place4 - s[5]
+                      local result9
+                      if place5 == s[1] then
+                        result9 = s[9]
+                      else
+                        local chosen3
+                        if place5 % 256 == 0 then
+                          chosen3 = 0
+                        else
+                          local place6 = place5 - 1
+                          chosen3 = s[11 + place6 * 2]
+                        end
+                        result9 = chosen3
+                      end
+                      local count = -result9
+                      s[11 + place5 * 2] = s[11 + place5 * 2] + count
+                    end
+                    if first + stored2 > room2 then
+                      reverse(s, 1, 0, first)
+                      reverse(s, 1, first, room2)
+                      reverse(s, 1, 0, room2)
+                    elseif first > 0 then
+                      moveWords(s, 11, 11 + first * 2, stored2 * 2)
+                    end
+                    local kept2 = 0
+                    local sum = 0
+                    for place7 = 0, stored2 - 1 do
+                      local place8 = place7
+                      local count2 = s[11 + place8 * 2]
+                      if count2 > 0 then
+                        sum = kept2 % 256 == 0 and count2 or sum + count2
+                        local earlier = kept2
+                        local place9 = place7
+                        local timeUs2 = s[11 + place9 * 2 + 1]
+                        local sum2 = sum
+                        s[11 + earlier * 2] = sum2
+                        s[11 + earlier * 2 + 1] = timeUs2
+                        kept2 = kept2 + 1
+                      end
+                    end
+                    s[2] = kept2 + 1
+                    s[4] = sum
+                    local timeUs3 = kept2 > 0 and s[12] or s[6]
+                    s[1] = 0
+                    s[8] = timeUs3
+                    s[9] = 0
+                  end
+                  local earlier2 = stored < room and 0 or room
+                  local entries = s[2]
+                  s[5] = most < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
+                end
+              end
+              local entry3 = s[2] - 1
+              local place10 = s[1] + entry3
+              local place11 = place10 < s[5] and place10 or place10 - s[5]
+              local sum3 = s[7] + (place11 % 256 == 0 and 0 or s[4])
+              local timeUs4 = s[6]
+              s[11 + place11 * 2] = sum3
+              s[11 + place11 * 2 + 1] = timeUs4
+              s[4] = sum3
+            end
+            s[2] = s[2] + 1
+            s[7] = cost2
+          end
+          s[6] = atUs2
+          if s[2] == 1 then
             s[1] = 0
-            s[8] = timeUs
+            s[8] = atUs2
             s[9] = 0
           end
-          s[2] = kept
+          s[3] = s[3] + cost2
         end
-        do
-          local isHeld2 = s[2] > 0
-          if isHeld2 and s[6] > atUs2 then
-            addBefore(rule, s, 1, atUs2, cost2)
-          else
-            if isHeld2 and (s[6] == atUs2 or s[3] > rule.capacity) then
-              s[7] = s[7] + cost2
-            else
-              if s[2] > 0 then
-                do
-                  local stored = s[2] - 1
-                  local room = s[5]
-                  if not (stored < room and (room <= 64 or stored > room / 4)) then
-                    local most = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 % 1
-                    if room >= most or stored < room or s[1] > 0 then
-                      local stored2 = s[2] - 1
-                      local room2 = s[5]
-                      local first = s[1]
-                      for entry = stored2 - 1, 0, -1 do
-                        local entry2 = entry
-                        local place4 = s[1] + entry2
-                        local place5 = place4 < s[5] and place4 or place4 - s[5]
-                        local result9
-                        if place5 == s[1] then
-                          result9 = s[9]
-                        else
-                          local chosen3
-                          if place5 % 256 == 0 then
-                            chosen3 = 0
-                          else
-                            local place6 = place5 - 1
-                            chosen3 = s[11 + place6 * 2]
-                          end
-                          result9 = chosen3
-                        end
-                        local count = -result9
-                        s[11 + place5 * 2] = s[11 + place5 * 2] + count
-                      end
-                      if first + stored2 > room2 then
-                        reverse(s, 1, 0, first)
-                        reverse(s, 1, first, room2)
-                        reverse(s, 1, 0, room2)
-                      elseif first > 0 then
-                        moveWords(s, 11, 11 + first * 2, stored2 * 2)
-                      end
-                      local kept2 = 0
-                      local sum = 0
-                      for place7 = 0, stored2 - 1 do
-                        local place8 = place7
-                        local count2 = s[11 + place8 * 2]
-                        if count2 > 0 then
-                          sum = kept2 % 256 == 0 and count2 or sum + count2
-                          local earlier = kept2
-                          local place9 = place7
-                          local timeUs2 = s[11 + place9 * 2 + 1]
-                          local sum2 = sum
-                          s[11 + earlier * 2] = sum2
-                          s[11 + earlier * 2 + 1] = timeUs2
-                          kept2 = kept2 + 1
-                        end
-                      end
-                      s[2] = kept2 + 1
-                      s[4] = sum
-                      local timeUs3 = kept2 > 0 and s[12] or s[6]
-                      s[1] = 0
-                      s[8] = timeUs3
-                      s[9] = 0
-                    end
-                    local earlier2 = stored < room and 0 or room
-                    local entries = s[2]
-                    s[5] = most < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
-                  end
-                end
-                local entry3 = s[2] - 1
-                local place10 = s[1] + entry3
-                local place11 = place10 < s[5] and place10 or place10 - s[5]
-                local sum3 = s[7] + (place11 % 256 == 0 and 0 or s[4])
-                local timeUs4 = s[6]
-                s[11 + place11 * 2] = sum3
-                s[11 + place11 * 2 + 1] = timeUs4
-                s[4] = sum3
-              end
-              s[2] = s[2] + 1
-              s[7] = cost2
-            end
-            s[6] = atUs2
-            if s[2] == 1 then
-              s[1] = 0
-              s[8] = atUs2
-              s[9] = 0
-            end
-            s[3] = s[3] + cost2
-          end
-        end
-        s[10] = atUs2
-        result3 = atUs2 - nowUs
       end
+      s[10] = atUs2
+      result3 = atUs2 - nowUs
     end
     local lateUs = result3
-    remaining = max(0, rule.capacity - (s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]))
+    local used2 = usedBefore + cost2
+    remaining = 0 > rule.capacity - used2 and 0 or rule.capacity - used2
     local atUs3 = s[10] > nowUs and s[10] or nowUs
     local goneUs = s[6] + rule.windowUs
     resetUs = (s[2] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
     enteredUs = nowUs + lateUs
-    local result10
-    do
-      local capacity = rule.capacity
-      if remaining > 0 or (s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]) <= capacity then
-        result10 = true
-      else
-        local room3 = capacity - 1
-        local result11
-        do
-          local most2 = s[3] - room3
-          if most2 <= 0 then
-            result11 = 0
+    local capacity = rule.capacity
+    local chosen6
+    if used2 <= capacity then
+      chosen6 = true
+    else
+      local room3 = capacity - 1
+      local result10
+      do
+        local most2 = s[3] - room3
+        if most2 <= 0 then
+          result10 = 0
+        else
+          local left2 = leftBy(rule, s, 1, nowUs)
+          local gone = sumOfOldest(s, 1, left2)
+          local chosen5
+          if gone >= most2 then
+            chosen5 = 0
           else
-            local left2 = leftBy(rule, s, 1, nowUs)
-            local gone = sumOfOldest(s, 1, left2)
-            local chosen5
-            if gone >= most2 then
-              chosen5 = 0
+            local entry4 = entryReaching(s, 1, left2, gone, most2)
+            local chosen4
+            if entry4 == s[2] - 1 then
+              chosen4 = s[6]
             else
-              local entry4 = entryReaching(s, 1, left2, gone, most2)
-              local chosen4
-              if entry4 == s[2] - 1 then
-                chosen4 = s[6]
-              else
-                local place12 = s[1] + entry4
-                local place13 = place12 < s[5] and place12 or place12 - s[5]
-                chosen4 = s[11 + place13 * 2 + 1]
-              end
-              chosen5 = chosen4 + rule.windowUs - nowUs
+              local place12 = s[1] + entry4
+              local place13 = place12 < s[5] and place12 or place12 - s[5]
+              chosen4 = s[11 + place13 * 2 + 1]
             end
-            result11 = chosen5
+            chosen5 = chosen4 + rule.windowUs - nowUs
           end
+          result10 = chosen5
         end
-        local retryUs2 = result11
-        outcome = 'limited'
-        retryUs = retryUs2
-        result10 = false
       end
+      local retryUs2 = result10
+      outcome = 'limited'
+      retryUs = retryUs2
+      chosen6 = false
     end
-    if not result10 then
+    if not chosen6 then
       granted = false
     end
   end
@@ -10848,7 +10559,8 @@ do
     if not result3 then
       granted = false
     end
-    remaining = max(0, rule.capacity - (s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]))
+    local used2 = s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]
+    remaining = 0 > rule.capacity - used2 and 0 or rule.capacity - used2
     local atUs3 = s[10] > nowUs and s[10] or nowUs
     local goneUs = s[6] + rule.windowUs
     resetUs = (s[2] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
@@ -11340,8 +11052,6 @@ do
       s[3] = s[3] + cost
       lateUs = atUs2 - nowUs
     end
-    local lateUs2 = lateUs
-    local earlier4 = rule.capacity
     local result11
     do
       local chosen17
@@ -11426,7 +11136,9 @@ do
         result11 = earlier3 + chosen22
       end
     end
-    remaining = 0 > earlier4 - result11 and 0 or earlier4 - result11
+    local used2 = result11
+    local lateUs2 = lateUs
+    remaining = 0 > rule.capacity - used2 and 0 or rule.capacity - used2
     local atUs3 = s[1] > nowUs and s[1] or nowUs
     resetUs = max(atUs3, newestLeavesUs(rule, s, 1)) - nowUs
     enteredUs = nowUs + lateUs2
@@ -11758,430 +11470,253 @@ do
     given = 0
     local result6
     do
-      local result7
-      do
-        local chosen9
-        if s[1] >= nowUs then
-          local slot6 = s[2] - rule.slots
-          local places5 = rule.slots + 1
-          chosen9 = s[4 + slot6 - (slot6 / places5 - slot6 / places5 % 1) * places5] == 0
-        else
-          chosen9 = false
-        end
-        if chosen9 then
-          result7 = s[3]
-        else
-          local a2 = s[1] > nowUs and s[1] or nowUs
-          local b4 = rule.perPeriod
-          local c4 = rule.periodUs
-          local product4 = a2 * b4
-          local chosen10
-          if product4 <= 9007199254740991 then
-            local quotient4 = product4 / c4 - product4 / c4 % 1
-            remainder0 = product4 - quotient4 * c4
-            chosen10 = quotient4
-          else
-            chosen10 = mulDivWide(a2, b4, c4)
-          end
-          local slot7 = chosen10
-          seen0 = slot7
-          seen1 = remainder0
-          local result8
-          do
-            local written2 = s[2]
-            if slot7 - written2 >= rule.slots then
-              result8 = 0
-            else
-              local full2 = s[3]
-              for left2 = written2 - rule.slots + 1, slot7 - rule.slots do
-                local slot8 = left2
-                local places6 = rule.slots + 1
-                full2 = full2 - s[4 + slot8 - (slot8 / places6 - slot8 / places6 % 1) * places6]
-              end
-              result8 = full2
-            end
-          end
-          seen2 = result8
-          local slot9 = slot7 - rule.slots
-          local chosen11
-          if slot9 > s[2] then
-            chosen11 = 0
-          else
-            local places7 = rule.slots + 1
-            chosen11 = s[4 + slot9 - (slot9 / places7 - slot9 / places7 % 1) * places7]
-          end
-          seen3 = chosen11
-          local earlier2 = seen2
-          local count2 = seen3
-          local offset2 = seen1
-          local chosen14
-          if count2 == 0 then
-            chosen14 = 0
-          else
-            local b5 = rule.periodUs - offset2
-            local c5 = rule.periodUs
-            local sum2 = count2 * b5
-            local chosen13
-            if sum2 <= 9007199254740991 then
-              chosen13 = sum2 / c5 + -(sum2 / c5) % 1
-            else
-              local product5 = count2 * b5
-              local chosen12
-              if product5 <= 9007199254740991 then
-                local quotient5 = product5 / c5 - product5 / c5 % 1
-                remainder0 = product5 - quotient5 * c5
-                chosen12 = quotient5
-              else
-                chosen12 = mulDivWide(count2, b5, c5)
-              end
-              local whole2 = chosen12
-              chosen13 = remainder0 == 0 and whole2 or whole2 + 1
-            end
-            chosen14 = chosen13
-          end
-          result7 = earlier2 + chosen14
-        end
-      end
-      local cost2 = cost < 1000000000000 - result7 and cost or 1000000000000 - result7
-      if cost2 <= 0 then
-        result6 = 0
-      else
-        changed = true
-        local atUs2 = s[1] > nowUs and s[1] or nowUs
-        local b6 = rule.perPeriod
-        local c6 = rule.periodUs
-        local product6 = atUs2 * b6
-        local chosen15
-        if product6 <= 9007199254740991 then
-          local quotient6 = product6 / c6 - product6 / c6 % 1
-          remainder0 = product6 - quotient6 * c6
-          chosen15 = quotient6
-        else
-          chosen15 = mulDivWide(atUs2, b6, c6)
-        end
-        local slot10 = chosen15
-        s[1] = atUs2
-        if not (slot10 == s[2]) then
-          local result11
-          do
-            local written3 = s[2]
-            if slot10 - written3 >= rule.slots then
-              result11 = 0
-            else
-              local full3 = s[3]
-              for left3 = written3 - rule.slots + 1, slot10 - rule.slots do
-                local slot11 = left3
-                local places8 = rule.slots + 1
-                full3 = full3 - s[4 + slot11 - (slot11 / places8 - slot11 / places8 % 1) * places8]
-              end
-              result11 = full3
-            end
-          end
-          s[3] = result11
-          for passed = s[2] + 1 > slot10 - rule.slots and s[2] + 1 or slot10 - rule.slots, slot10 do
-            local slot12 = passed
-            local places9 = rule.slots + 1
-            s[4 + slot12 - (slot12 / places9 - slot12 / places9 % 1) * places9] = 0
-          end
-          s[2] = slot10
-        end
-        local slot13 = s[2]
-        local places10 = rule.slots + 1
-        local present = 4 + slot13 - (slot13 / places10 - slot13 / places10 % 1) * places10
-        s[present] = s[present] + cost2
-        s[3] = s[3] + cost2
-        result6 = atUs2 - nowUs
-      end
-    end
-    local lateUs = result6
-    local earlier4 = rule.capacity
-    local result12
-    do
-      local chosen16
+      local chosen9
       if s[1] >= nowUs then
-        local slot14 = s[2] - rule.slots
-        local places11 = rule.slots + 1
-        chosen16 = s[4 + slot14 - (slot14 / places11 - slot14 / places11 % 1) * places11] == 0
+        local slot6 = s[2] - rule.slots
+        local places5 = rule.slots + 1
+        chosen9 = s[4 + slot6 - (slot6 / places5 - slot6 / places5 % 1) * places5] == 0
       else
-        chosen16 = false
+        chosen9 = false
       end
-      if chosen16 then
-        result12 = s[3]
+      if chosen9 then
+        result6 = s[3]
       else
-        local a3 = s[1] > nowUs and s[1] or nowUs
-        local b7 = rule.perPeriod
-        local c7 = rule.periodUs
-        local product7 = a3 * b7
-        local chosen17
-        if product7 <= 9007199254740991 then
-          local quotient7 = product7 / c7 - product7 / c7 % 1
-          remainder0 = product7 - quotient7 * c7
-          chosen17 = quotient7
+        local a2 = s[1] > nowUs and s[1] or nowUs
+        local b4 = rule.perPeriod
+        local c4 = rule.periodUs
+        local product4 = a2 * b4
+        local chosen10
+        if product4 <= 9007199254740991 then
+          local quotient4 = product4 / c4 - product4 / c4 % 1
+          remainder0 = product4 - quotient4 * c4
+          chosen10 = quotient4
         else
-          chosen17 = mulDivWide(a3, b7, c7)
+          chosen10 = mulDivWide(a2, b4, c4)
         end
-        local slot15 = chosen17
-        seen0 = slot15
+        local slot7 = chosen10
+        seen0 = slot7
         seen1 = remainder0
-        local result13
+        local result7
         do
-          local written4 = s[2]
-          if slot15 - written4 >= rule.slots then
-            result13 = 0
+          local written2 = s[2]
+          if slot7 - written2 >= rule.slots then
+            result7 = 0
           else
-            local full4 = s[3]
-            for left4 = written4 - rule.slots + 1, slot15 - rule.slots do
-              local slot16 = left4
-              local places12 = rule.slots + 1
-              full4 = full4 - s[4 + slot16 - (slot16 / places12 - slot16 / places12 % 1) * places12]
+            local full2 = s[3]
+            for left2 = written2 - rule.slots + 1, slot7 - rule.slots do
+              local slot8 = left2
+              local places6 = rule.slots + 1
+              full2 = full2 - s[4 + slot8 - (slot8 / places6 - slot8 / places6 % 1) * places6]
             end
-            result13 = full4
+            result7 = full2
           end
         end
-        seen2 = result13
-        local slot17 = slot15 - rule.slots
-        local chosen18
-        if slot17 > s[2] then
-          chosen18 = 0
+        seen2 = result7
+        local slot9 = slot7 - rule.slots
+        local chosen11
+        if slot9 > s[2] then
+          chosen11 = 0
         else
-          local places13 = rule.slots + 1
-          chosen18 = s[4 + slot17 - (slot17 / places13 - slot17 / places13 % 1) * places13]
+          local places7 = rule.slots + 1
+          chosen11 = s[4 + slot9 - (slot9 / places7 - slot9 / places7 % 1) * places7]
         end
-        seen3 = chosen18
-        local earlier3 = seen2
-        local count3 = seen3
-        local offset3 = seen1
-        local chosen21
-        if count3 == 0 then
-          chosen21 = 0
+        seen3 = chosen11
+        local earlier2 = seen2
+        local count2 = seen3
+        local offset2 = seen1
+        local chosen14
+        if count2 == 0 then
+          chosen14 = 0
         else
-          local b8 = rule.periodUs - offset3
-          local c8 = rule.periodUs
-          local sum3 = count3 * b8
-          local chosen20
-          if sum3 <= 9007199254740991 then
-            chosen20 = sum3 / c8 + -(sum3 / c8) % 1
+          local b5 = rule.periodUs - offset2
+          local c5 = rule.periodUs
+          local sum2 = count2 * b5
+          local chosen13
+          if sum2 <= 9007199254740991 then
+            chosen13 = sum2 / c5 + -(sum2 / c5) % 1
           else
-            local product8 = count3 * b8
-            local chosen19
-            if product8 <= 9007199254740991 then
-              local quotient8 = product8 / c8 - product8 / c8 % 1
-              remainder0 = product8 - quotient8 * c8
-              chosen19 = quotient8
+            local product5 = count2 * b5
+            local chosen12
+            if product5 <= 9007199254740991 then
+              local quotient5 = product5 / c5 - product5 / c5 % 1
+              remainder0 = product5 - quotient5 * c5
+              chosen12 = quotient5
             else
-              chosen19 = mulDivWide(count3, b8, c8)
+              chosen12 = mulDivWide(count2, b5, c5)
             end
-            local whole3 = chosen19
-            chosen20 = remainder0 == 0 and whole3 or whole3 + 1
+            local whole2 = chosen12
+            chosen13 = remainder0 == 0 and whole2 or whole2 + 1
           end
-          chosen21 = chosen20
+          chosen14 = chosen13
         end
-        result12 = earlier3 + chosen21
+        result6 = earlier2 + chosen14
       end
     end
-    remaining = 0 > earlier4 - result12 and 0 or earlier4 - result12
+    local usedBefore = result6
+    local cost2 = cost < 1000000000000 - usedBefore and cost or 1000000000000 - usedBefore
+    local result9
+    if cost2 <= 0 then
+      result9 = 0
+    else
+      changed = true
+      local atUs2 = s[1] > nowUs and s[1] or nowUs
+      local b6 = rule.perPeriod
+      local c6 = rule.periodUs
+      local product6 = atUs2 * b6
+      local chosen15
+      if product6 <= 9007199254740991 then
+        local quotient6 = product6 / c6 - product6 / c6 % 1
+        remainder0 = product6 - quotient6 * c6
+        chosen15 = quotient6
+      else
+        chosen15 = mulDivWide(atUs2, b6, c6)
+      end
+      local slot10 = chosen15
+      s[1] = atUs2
+      if not (slot10 == s[2]) then
+        local result11
+        do
+          local written3 = s[2]
+          if slot10 - written3 >= rule.slots then
+            result11 = 0
+          else
+            local full3 = s[3]
+            for left3 = written3 - rule.slots + 1, slot10 - rule.slots do
+              local slot11 = left3
+              local places8 = rule.slots + 1
+              full3 = full3 - s[4 + slot11 - (slot11 / places8 - slot11 / places8 % 1) * places8]
+            end
+            result11 = full3
+          end
+        end
+        s[3] = result11
+        for passed = s[2] + 1 > slot10 - rule.slots and s[2] + 1 or slot10 - rule.slots, slot10 do
+          local slot12 = passed
+          local places9 = rule.slots + 1
+          s[4 + slot12 - (slot12 / places9 - slot12 / places9 % 1) * places9] = 0
+        end
+        s[2] = slot10
+      end
+      local slot13 = s[2]
+      local places10 = rule.slots + 1
+      local present = 4 + slot13 - (slot13 / places10 - slot13 / places10 % 1) * places10
+      s[present] = s[present] + cost2
+      s[3] = s[3] + cost2
+      result9 = atUs2 - nowUs
+    end
+    local lateUs = result9
+    local used2 = usedBefore + cost2
+    remaining = 0 > rule.capacity - used2 and 0 or rule.capacity - used2
     local atUs3 = s[1] > nowUs and s[1] or nowUs
     resetUs = max(atUs3, newestLeavesUs(rule, s, 1)) - nowUs
     enteredUs = nowUs + lateUs
-    local result15
-    do
-      local capacity = rule.capacity
-      local chosen28
-      if remaining > 0 then
-        chosen28 = true
-      else
-        local result16
-        do
-          local chosen22
-          if s[1] >= nowUs then
-            local slot18 = s[2] - rule.slots
-            local places14 = rule.slots + 1
-            chosen22 = s[4 + slot18 - (slot18 / places14 - slot18 / places14 % 1) * places14] == 0
+    local capacity = rule.capacity
+    local chosen23
+    if used2 <= capacity then
+      chosen23 = true
+    else
+      local room = capacity - 1
+      local result12
+      do
+        local earlier3 = s[3]
+        local slot14 = s[2] - rule.slots
+        local places11 = rule.slots + 1
+        if earlier3 + s[4 + slot14 - (slot14 / places11 - slot14 / places11 % 1) * places11] <= room then
+          result12 = 0
+        else
+          local a3 = s[1] > nowUs and s[1] or nowUs
+          local b7 = rule.perPeriod
+          local c7 = rule.periodUs
+          local product7 = a3 * b7
+          local chosen16
+          if product7 <= 9007199254740991 then
+            local quotient7 = product7 / c7 - product7 / c7 % 1
+            remainder0 = product7 - quotient7 * c7
+            chosen16 = quotient7
           else
-            chosen22 = false
+            chosen16 = mulDivWide(a3, b7, c7)
+          end
+          local slot15 = chosen16
+          seen0 = slot15
+          seen1 = remainder0
+          local result13
+          do
+            local written4 = s[2]
+            if slot15 - written4 >= rule.slots then
+              result13 = 0
+            else
+              local full4 = s[3]
+              for left4 = written4 - rule.slots + 1, slot15 - rule.slots do
+                local slot16 = left4
+                local places12 = rule.slots + 1
+                full4 = full4 - s[4 + slot16 - (slot16 / places12 - slot16 / places12 % 1) * places12]
+              end
+              result13 = full4
+            end
+          end
+          seen2 = result13
+          local slot17 = slot15 - rule.slots
+          local chosen17
+          if slot17 > s[2] then
+            chosen17 = 0
+          else
+            local places13 = rule.slots + 1
+            chosen17 = s[4 + slot17 - (slot17 / places13 - slot17 / places13 % 1) * places13]
+          end
+          seen3 = chosen17
+          local beside = room - seen2
+          local oldest = seen3
+          local chosen22
+          if beside >= oldest then
+            chosen22 = true
+          else
+            local chosen21
+            if beside >= 0 then
+              local offset3 = seen1
+              local chosen20
+              if oldest == 0 then
+                chosen20 = 0
+              else
+                local b8 = rule.periodUs - offset3
+                local c8 = rule.periodUs
+                local sum3 = oldest * b8
+                local chosen19
+                if sum3 <= 9007199254740991 then
+                  chosen19 = sum3 / c8 + -(sum3 / c8) % 1
+                else
+                  local product8 = oldest * b8
+                  local chosen18
+                  if product8 <= 9007199254740991 then
+                    local quotient8 = product8 / c8 - product8 / c8 % 1
+                    remainder0 = product8 - quotient8 * c8
+                    chosen18 = quotient8
+                  else
+                    chosen18 = mulDivWide(oldest, b8, c8)
+                  end
+                  local whole3 = chosen18
+                  chosen19 = remainder0 == 0 and whole3 or whole3 + 1
+                end
+                chosen20 = chosen19
+              end
+              chosen21 = beside >= chosen20
+            else
+              chosen21 = false
+            end
+            chosen22 = chosen21
           end
           if chosen22 then
-            result16 = s[3]
+            result12 = 0
           else
-            local a4 = s[1] > nowUs and s[1] or nowUs
-            local b9 = rule.perPeriod
-            local c9 = rule.periodUs
-            local product9 = a4 * b9
-            local chosen23
-            if product9 <= 9007199254740991 then
-              local quotient9 = product9 / c9 - product9 / c9 % 1
-              remainder0 = product9 - quotient9 * c9
-              chosen23 = quotient9
-            else
-              chosen23 = mulDivWide(a4, b9, c9)
-            end
-            local slot19 = chosen23
-            seen0 = slot19
-            seen1 = remainder0
-            local result17
-            do
-              local written5 = s[2]
-              if slot19 - written5 >= rule.slots then
-                result17 = 0
-              else
-                local full5 = s[3]
-                for left5 = written5 - rule.slots + 1, slot19 - rule.slots do
-                  local slot20 = left5
-                  local places15 = rule.slots + 1
-                  full5 = full5 - s[4 + slot20 - (slot20 / places15 - slot20 / places15 % 1) * places15]
-                end
-                result17 = full5
-              end
-            end
-            seen2 = result17
-            local slot21 = slot19 - rule.slots
-            local chosen24
-            if slot21 > s[2] then
-              chosen24 = 0
-            else
-              local places16 = rule.slots + 1
-              chosen24 = s[4 + slot21 - (slot21 / places16 - slot21 / places16 % 1) * places16]
-            end
-            seen3 = chosen24
-            local earlier5 = seen2
-            local count4 = seen3
-            local offset4 = seen1
-            local chosen27
-            if count4 == 0 then
-              chosen27 = 0
-            else
-              local b10 = rule.periodUs - offset4
-              local c10 = rule.periodUs
-              local sum4 = count4 * b10
-              local chosen26
-              if sum4 <= 9007199254740991 then
-                chosen26 = sum4 / c10 + -(sum4 / c10) % 1
-              else
-                local product10 = count4 * b10
-                local chosen25
-                if product10 <= 9007199254740991 then
-                  local quotient10 = product10 / c10 - product10 / c10 % 1
-                  remainder0 = product10 - quotient10 * c10
-                  chosen25 = quotient10
-                else
-                  chosen25 = mulDivWide(count4, b10, c10)
-                end
-                local whole4 = chosen25
-                chosen26 = remainder0 == 0 and whole4 or whole4 + 1
-              end
-              chosen27 = chosen26
-            end
-            result16 = earlier5 + chosen27
+            result12 = firstFitUs(rule, s, 1, room) - nowUs
           end
         end
-        chosen28 = result16 <= capacity
       end
-      if chosen28 then
-        result15 = true
-      else
-        local room = capacity - 1
-        local result19
-        do
-          local earlier6 = s[3]
-          local slot22 = s[2] - rule.slots
-          local places17 = rule.slots + 1
-          if earlier6 + s[4 + slot22 - (slot22 / places17 - slot22 / places17 % 1) * places17] <= room then
-            result19 = 0
-          else
-            local a5 = s[1] > nowUs and s[1] or nowUs
-            local b11 = rule.perPeriod
-            local c11 = rule.periodUs
-            local product11 = a5 * b11
-            local chosen29
-            if product11 <= 9007199254740991 then
-              local quotient11 = product11 / c11 - product11 / c11 % 1
-              remainder0 = product11 - quotient11 * c11
-              chosen29 = quotient11
-            else
-              chosen29 = mulDivWide(a5, b11, c11)
-            end
-            local slot23 = chosen29
-            seen0 = slot23
-            seen1 = remainder0
-            local result20
-            do
-              local written6 = s[2]
-              if slot23 - written6 >= rule.slots then
-                result20 = 0
-              else
-                local full6 = s[3]
-                for left6 = written6 - rule.slots + 1, slot23 - rule.slots do
-                  local slot24 = left6
-                  local places18 = rule.slots + 1
-                  full6 = full6 - s[4 + slot24 - (slot24 / places18 - slot24 / places18 % 1) * places18]
-                end
-                result20 = full6
-              end
-            end
-            seen2 = result20
-            local slot25 = slot23 - rule.slots
-            local chosen30
-            if slot25 > s[2] then
-              chosen30 = 0
-            else
-              local places19 = rule.slots + 1
-              chosen30 = s[4 + slot25 - (slot25 / places19 - slot25 / places19 % 1) * places19]
-            end
-            seen3 = chosen30
-            local beside = room - seen2
-            local oldest = seen3
-            local chosen35
-            if beside >= oldest then
-              chosen35 = true
-            else
-              local chosen34
-              if beside >= 0 then
-                local offset5 = seen1
-                local chosen33
-                if oldest == 0 then
-                  chosen33 = 0
-                else
-                  local b12 = rule.periodUs - offset5
-                  local c12 = rule.periodUs
-                  local sum5 = oldest * b12
-                  local chosen32
-                  if sum5 <= 9007199254740991 then
-                    chosen32 = sum5 / c12 + -(sum5 / c12) % 1
-                  else
-                    local product12 = oldest * b12
-                    local chosen31
-                    if product12 <= 9007199254740991 then
-                      local quotient12 = product12 / c12 - product12 / c12 % 1
-                      remainder0 = product12 - quotient12 * c12
-                      chosen31 = quotient12
-                    else
-                      chosen31 = mulDivWide(oldest, b12, c12)
-                    end
-                    local whole5 = chosen31
-                    chosen32 = remainder0 == 0 and whole5 or whole5 + 1
-                  end
-                  chosen33 = chosen32
-                end
-                chosen34 = beside >= chosen33
-              else
-                chosen34 = false
-              end
-              chosen35 = chosen34
-            end
-            if chosen35 then
-              result19 = 0
-            else
-              result19 = firstFitUs(rule, s, 1, room) - nowUs
-            end
-          end
-        end
-        local retryUs2 = result19
-        outcome = 'limited'
-        retryUs = retryUs2
-        result15 = false
-      end
+      local retryUs2 = result12
+      outcome = 'limited'
+      retryUs = retryUs2
+      chosen23 = false
     end
-    if not result15 then
+    if not chosen23 then
       granted = false
     end
   end
@@ -12833,7 +12368,6 @@ do
     if not result6 then
       granted = false
     end
-    local earlier4 = rule.capacity
     local result20
     do
       local chosen28
@@ -12918,7 +12452,8 @@ do
         result20 = earlier3 + chosen33
       end
     end
-    remaining = 0 > earlier4 - result20 and 0 or earlier4 - result20
+    local used2 = result20
+    remaining = 0 > rule.capacity - used2 and 0 or rule.capacity - used2
     local atUs4 = s[1] > nowUs and s[1] or nowUs
     resetUs = max(atUs4, newestLeavesUs(rule, s, 1)) - nowUs
     enteredUs = nowUs
@@ -13387,7 +12922,6 @@ local function finish(cell, nowUs, isTaken)
     s[1] = atUs
     lateUs = token2 - nowUs
   end
-  local lateUs2 = lateUs
   local atUs2 = s[1] > nowUs and s[1] or nowUs
   local chosen2
   if s[8] <= atUs2 and s[6] + s[7] > 0 then
@@ -13408,7 +12942,9 @@ local function finish(cell, nowUs, isTaken)
   else
     chosen2 = s[4]
   end
-  verdict.remaining = 0 > capacity - chosen2 and 0 or capacity - chosen2
+  local used = chosen2
+  local lateUs2 = lateUs
+  verdict.remaining = 0 > capacity - used and 0 or capacity - used
   local last3 = s[2]
   local sinceUs2 = last3 == 0 and 0 or last3 + 1 < s[1] + windowUs and last3 + 1 or s[1] + windowUs
   verdict.resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
@@ -13512,8 +13048,9 @@ local function finish(cell, nowUs, isTaken)
     s[4] = atUs
     lateUs = atUs - nowUs
   end
+  local used2 = nowUs >= s[2] and 0 or s[3]
   local lateUs2 = lateUs
-  verdict.remaining = 0 > capacity - (nowUs >= s[2] and 0 or s[3]) and 0 or capacity - (nowUs >= s[2] and 0 or s[3])
+  verdict.remaining = 0 > capacity - used2 and 0 or capacity - used2
   verdict.resetUs = (nowUs >= s[2] and 0 or s[3]) == 0 and (s[4] > nowUs and s[4] or nowUs) - nowUs or s[2] - nowUs
   verdict.enteredUs = nowUs + lateUs2
 end
@@ -13775,7 +13312,6 @@ local function finish(cell, nowUs, isTaken)
     end
     lateUs = lateUs2
   end
-  local lateUs3 = lateUs
   local us2 = s[1] - (s[3] > nowUs and s[3] or nowUs)
   local chosen5
   if us2 < 0 then
@@ -13813,7 +13349,9 @@ local function finish(cell, nowUs, isTaken)
     end
     chosen5 = chosen4
   end
-  verdict.remaining = 0 > capacity - chosen5 and 0 or capacity - chosen5
+  local used = chosen5
+  local lateUs3 = lateUs
+  verdict.remaining = 0 > capacity - used and 0 or capacity - used
   local result2
   do
     local atUs2 = s[3] > nowUs and s[3] or nowUs
@@ -14071,7 +13609,6 @@ local function finish(cell, nowUs, isTaken)
     s[3] = atUs
     lateUs = atUs - nowUs
   end
-  local lateUs2 = lateUs
   local us2 = s[1] - (s[3] > nowUs and s[3] or nowUs)
   local chosen4
   if us2 < 0 then
@@ -14109,7 +13646,9 @@ local function finish(cell, nowUs, isTaken)
     end
     chosen4 = chosen3
   end
-  verdict.remaining = 0 > capacity - chosen4 and 0 or capacity - chosen4
+  local used = chosen4
+  local lateUs2 = lateUs
+  verdict.remaining = 0 > capacity - used and 0 or capacity - used
   local result2
   do
     local atUs2 = s[3] > nowUs and s[3] or nowUs
@@ -14639,8 +14178,9 @@ local function finish(cell, nowUs, isTaken)
     s[10] = atUs
     lateUs = atUs - nowUs
   end
+  local used2 = s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]
   local lateUs2 = lateUs
-  verdict.remaining = max(0, rule.capacity - (s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]))
+  verdict.remaining = 0 > rule.capacity - used2 and 0 or rule.capacity - used2
   local atUs2 = s[10] > nowUs and s[10] or nowUs
   local goneUs = s[6] + rule.windowUs
   verdict.resetUs = (s[2] > 0 and goneUs > atUs2 and goneUs or atUs2) - nowUs
@@ -15152,8 +14692,6 @@ local function finish(cell, nowUs, isTaken)
     s[3] = s[3] + cost
     lateUs = atUs - nowUs
   end
-  local lateUs2 = lateUs
-  local earlier2 = rule.capacity
   local result3
   do
     local chosen2
@@ -15238,7 +14776,9 @@ local function finish(cell, nowUs, isTaken)
       result3 = earlier + chosen7
     end
   end
-  verdict.remaining = 0 > earlier2 - result3 and 0 or earlier2 - result3
+  local used2 = result3
+  local lateUs2 = lateUs
+  verdict.remaining = 0 > rule.capacity - used2 and 0 or rule.capacity - used2
   local atUs2 = s[1] > nowUs and s[1] or nowUs
   verdict.resetUs = max(atUs2, newestLeavesUs(rule, s, 1)) - nowUs
   verdict.enteredUs = nowUs + lateUs2
@@ -15455,7 +14995,6 @@ local function finish(cell, nowUs, isTaken)
     s[3] = atUs
     lateUs = atUs - nowUs
   end
-  local lateUs2 = lateUs
   local us2 = s[1] - (s[3] > nowUs and s[3] or nowUs)
   local chosen4
   if us2 < 0 then
@@ -15493,7 +15032,9 @@ local function finish(cell, nowUs, isTaken)
     end
     chosen4 = chosen3
   end
-  verdict.remaining = 0 > capacity - chosen4 and 0 or capacity - chosen4
+  local used = chosen4
+  local lateUs2 = lateUs
+  verdict.remaining = 0 > capacity - used and 0 or capacity - used
   local result2
   do
     local atUs2 = s[3] > nowUs and s[3] or nowUs
