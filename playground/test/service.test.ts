@@ -298,6 +298,24 @@ describe('Try', () => {
     opened.troubles.length = 0
   })
 
+  test('a person who types goes on where they were when the limiters become known', async () => {
+    let answer = () => {}
+    const isTyped = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    const page = await tab('playground')
+    await page.route('**/v1/limiters', (route) => isTyped.then(() => route.continue()))
+    await page.click('[data-tab=try]')
+    await page.focus('[data-ask=key]')
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type('it')
+    await page.keyboard.press('ArrowLeft')
+    answer()
+    await page.waitForSelector('[data-ask=limiter] option:nth-child(3)', { state: 'attached' })
+    await page.keyboard.type('n')
+    expect(await page.inputValue('[data-ask=key]')).toBe('int')
+  })
+
   test('typed text is still there in another language', async () => {
     const page = await tab('try')
     await page.waitForSelector('[data-ask=limiter] option:nth-child(3)', { state: 'attached' })

@@ -41,6 +41,13 @@ let asked: TryInput = {
   token: '',
 }
 
+/** The field that a person is in, and which part of its text is selected; null where it has none. */
+interface Focus {
+  readonly name: string
+  readonly from: number | null
+  readonly to: number | null
+}
+
 export class AskForm {
   readonly element: HTMLFormElement
   readonly #texts: Texts
@@ -112,7 +119,7 @@ export class AskForm {
     const takes = FIELDS_OF[asked.verb]
     const isRule = asked.verb === 'rule'
     const words = this.#texts.try
-    const focused = (document.activeElement as HTMLElement | null)?.dataset.ask
+    const focus = focusNow()
     put(
       this.element,
       field(words.verb, this.#verb()),
@@ -136,7 +143,13 @@ export class AskForm {
         h('button', { type: 'submit', class: 'primary', 'data-part': 'send' }, words.send),
       ),
     )
-    if (focused !== undefined) this.element.querySelector<HTMLElement>(`[data-ask=${focused}]`)?.focus()
+    if (focus !== undefined) this.#focus(focus)
+  }
+
+  #focus({ name, from, to }: Focus): void {
+    const element = this.element.querySelector<HTMLElement>(`[data-ask=${name}]`)
+    element?.focus()
+    if (element instanceof HTMLInputElement && from !== null) element.setSelectionRange(from, to)
   }
 
   #input(name: TextField, more: Record<string, unknown> = {}): HTMLInputElement {
@@ -215,6 +228,13 @@ export class AskForm {
       if (button !== null) button.disabled = false
     }
   }
+}
+
+function focusNow(): Focus | undefined {
+  const element = document.activeElement
+  const name = (element as HTMLElement | null)?.dataset.ask
+  if (name === undefined) return undefined
+  return element instanceof HTMLInputElement ? { name, from: element.selectionStart, to: element.selectionEnd } : { name, from: null, to: null }
 }
 
 function ruleChosen({ name }: Domain, rule: string | undefined): Pick<TryInput, 'domain' | 'entries'> {
