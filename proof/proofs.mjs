@@ -196,10 +196,11 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/decide.ts',
-    scope: 'isWithinCapacity',
-    line: 'if (cell.verdict.remaining > 0 || own.algorithm.used(own, cell.s, cell.i, nowUs) <= capacity) return true',
-    becomes: ['if (cell.verdict.remaining > 1 || own.algorithm.used(own, cell.s, cell.i, nowUs) <= capacity) return true'],
-    proof: 'Where permits remain, no more than the capacity is in use: the other half says the same.',
+    scope: 'isChargedWithin',
+    line: 'const used = isSameRule ? usedBefore + cost : usedOf(cell, nowUs)',
+    becomes: ['const used = (usedOf(cell, nowUs))'],
+    proof:
+      'Under one rule a charge adds its cost to what is in use, which is whole. Only what would take longer than 37,000 days to drain is cut, and then more than any capacity is in use by both.',
   },
   {
     file: 'src/algorithms/decide.ts',
@@ -219,8 +220,8 @@ export const PROOFS = [
   {
     file: 'src/algorithms/decide.ts',
     scope: 'decide',
-    line: 'if (isTold) describe(cell, nowUs, lateUs, isTaken && aheadUs >= 0)',
-    becomes: ['if (true) describe(cell, nowUs, lateUs, isTaken && aheadUs >= 0)'],
+    line: 'if (isTold) describe(cell, nowUs, usedOf(cell, nowUs), lateUs, isTaken && aheadUs >= 0)',
+    becomes: ['if (true) describe(cell, nowUs, usedOf(cell, nowUs), lateUs, isTaken && aheadUs >= 0)'],
     proof: 'A verdict that is not told is read by nobody, and `describe` changes nothing else.',
   },
   {

@@ -18,7 +18,7 @@ import { clearWords } from './words.ts'
  * - `charge`: charge every cell, whether it fits or not. `limited` where more is in use then than
  *   the capacity: debt.
  * - `settle`: charge what was too little as of `ofUs`, or give back what was too much (a cost below
- *   0). Each by itself: `limited` where nothing changed.
+ *   0). Each by itself: `limited` where nothing changed. What remains is not told.
  * - `renew`: let the leases run anew whose tokens are in the ticket. Each by itself: `limited`
  *   where one is no longer held. `given`: how many are.
  * - `line`: `take`, and if it is refused, a place in line where a limit has one. The ticket is the
@@ -75,7 +75,7 @@ export type Outcome = 'allowed' | 'limited' | 'impossible'
 
 /**
  * The answer of one limit, in microseconds. `remaining` and `resetUs` describe the key after the
- * decision.
+ * decision. To `settle` it is `outcome`, `atUs` and `given`; the rest need not be told.
  */
 export interface Verdict {
   outcome: Outcome
@@ -209,8 +209,11 @@ function writeDown(op: Op, cells: readonly Cell[], nowUs: number, ofUs: number):
     cell.verdict.given = 0
     if (op === 'charge') {
       if (!isChargedWithin(cell, nowUs)) granted = false
+    } else if (op === 'settle') {
+      if (!settle(cell, nowUs, ofUs)) granted = false
+      date(cell, nowUs, 0)
     } else {
-      if (op === 'renew' ? !isRenewed(cell, nowUs) : !settle(cell, nowUs, ofUs)) granted = false
+      if (!isRenewed(cell, nowUs)) granted = false
       describe(cell, nowUs, usedOf(cell, nowUs), 0, false)
     }
   }
@@ -363,14 +366,20 @@ function usedOf(cell: Cell, nowUs: number): number {
  * decision, of which so much is in use.
  */
 function describe(cell: Cell, nowUs: number, used: number, lateUs: number, isReserved: boolean): void {
-  const own = cell.own
   const verdict = cell.verdict
   verdict.remaining = Math.max(0, cell.rule.capacity - used)
+  date(cell, nowUs, lateUs)
+  // A limit that cannot be booked ahead cannot be cancelled either, so it needs no ticket.
+  verdict.ticket = isReserved && cell.cost > 0 && cell.own.algorithm.bookable ? ticketOf(cell) : undefined
+}
+
+/** Sets the times of a verdict: when it was decided and entered, and when the key is idle. */
+function date(cell: Cell, nowUs: number, lateUs: number): void {
+  const own = cell.own
+  const verdict = cell.verdict
   verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
   verdict.atUs = nowUs
   verdict.enteredUs = nowUs + lateUs
-  // A limit that cannot be booked ahead cannot be cancelled either, so it needs no ticket.
-  verdict.ticket = isReserved && cell.cost > 0 && own.algorithm.bookable ? ticketOf(cell) : undefined
 }
 
 function ticketOf(cell: Cell): Ticket {

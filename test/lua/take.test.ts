@@ -170,7 +170,9 @@ class Walker {
 
   #note(verb: Step['verb']): void {
     const cell = this.#cell
-    const { outcome, remaining, retryUs, resetUs, delayUs, enteredUs, atUs, given } = cell.verdict
+    const { outcome, retryUs, resetUs, delayUs, enteredUs, atUs, given } = cell.verdict
+    // A settlement does not tell it.
+    const remaining = verb === 'settle' ? undefined : cell.verdict.remaining
     if (verb !== 'settle' && cell.changed && cell.cost > 0)
       this.#charges.push({ ofUs: enteredUs, drainedUs: atUs + resetUs, cost: cell.cost })
     const last = verb === 'take' ? this.rule.words : given

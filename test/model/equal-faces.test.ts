@@ -6,7 +6,7 @@ import type { OracleKind } from '../../src/testing/oracle.ts'
 import type { WindowNumbers } from '../../src/testing/window-oracle.ts'
 import { PureStore } from './pure-store.ts'
 import { Random } from './random.ts'
-import { runTrace, scopesOf, type TraceScopes } from './run-trace.ts'
+import { answersOf, runTrace, scopesOf, type TraceScopes } from './run-trace.ts'
 import { SEED, Trace, traceCount } from './trace.ts'
 import { windowRule } from './window-trace.ts'
 
@@ -28,7 +28,7 @@ class Twin {
     const [{ rule }] = scope.limits as [Scope['limits'][number]]
     const parts = step.parts.map((part) => part.with({ rule, ticket: this.#tickets.get(part.ticket) }))
     const { op, aheadUs, ofUs, nowUs } = step
-    const [answer] = this.#store.apply(new Step(op, scope, parts, aheadUs, ofUs, nowUs))
+    const [answer] = answersOf(this.#store, new Step(op, scope, parts, aheadUs, ofUs, nowUs))
     this.#tickets.set(verdict?.ticket, answer?.ticket)
     return answer
   }

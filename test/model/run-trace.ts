@@ -6,7 +6,7 @@ import { type Charge, chargesOf, type Settlement, settlements } from '../../src/
 import { Part, type Scope, Step } from '../../src/stores/step.ts'
 import { allAllowed } from '../../src/stores/store.ts'
 import type { OracleKind, OracleNumbers } from '../../src/testing/oracle.ts'
-import type { Decider } from './pure-store.ts'
+import type { PureStore } from './pure-store.ts'
 import { CALLS_PER_TRACE, type Call, type Seen, type Trace } from './trace.ts'
 
 export interface Taken {
@@ -63,7 +63,7 @@ const NOTHING: Omit<Seen, 'openReservations' | 'openCharges'> = { limited: false
 
 export function runTrace(
   trace: Pick<Trace, 'next'>,
-  store: Decider,
+  store: PureStore,
   scopes: TraceScopes,
   key: string,
   onStep: (taken: Taken) => void,
@@ -76,7 +76,7 @@ export function runTrace(
     const scope = scopes[call.numbers] as Scope
     const { step, limits, charges } =
       call.op === 'settle' ? settlementOf(call, scope, key, charged) : stepOf(call, scope, key, reservations)
-    const verdicts = store.apply(step)
+    const verdicts = answersOf(store, step)
     const answered = step.op === 'forget' ? NOTHING : answerOf(step.op, verdicts)
     if (step.aheadUs >= 0 && step.op === 'take') remember(reservations, call, verdicts)
     const isTaken = step.op === 'take' && allAllowed(verdicts)
@@ -86,6 +86,18 @@ export function runTrace(
     onStep({ call, step, limits, verdicts, charges: charges ?? made })
     seen = { ...answered, openReservations: reservations.length, openCharges: charged.length }
   }
+}
+
+/** The answers to a step. What a settlement does not tell is read from the states. */
+export function answersOf(store: PureStore, step: Step): readonly Verdict[] {
+  const verdicts = store.apply(step)
+  if (step.op !== 'settle') return verdicts
+  return verdicts.map((verdict, k) => {
+    const { rule, limit, key } = step.parts[k] as Part
+    const held = store.held(step.scope.name, limit, key)
+    const used = held === undefined ? 0 : held.own.algorithm.used(held.own, held.words, 0, step.nowUs as number)
+    return { ...verdict, remaining: Math.max(0, rule.capacity - used) }
+  })
 }
 
 function answerOf(op: Step['op'], verdicts: readonly Verdict[]): Omit<Seen, 'openReservations' | 'openCharges'> {

@@ -82,7 +82,10 @@ export class Playback {
       if (verdict.ticket !== undefined && answer.ticket !== undefined) this.#tickets.set(verdict.ticket, answer.ticket)
     })
     const expected = held.map((state, k) => (Object.hasOwn(states[k] as object, 'numbers') ? state : { fields: state.fields }))
-    const [ours, theirs] = [`${shownVerdicts(verdicts)}\n${shownStates(expected)}`, `${shownVerdicts(answers)}\n${shownStates(states)}`]
+    const [ours, theirs] = [
+      `${shownVerdicts(step, verdicts)}\n${shownStates(expected)}`,
+      `${shownVerdicts(step, answers)}\n${shownStates(states)}`,
+    ]
     if (ours === theirs) return
     throw new Error(`${JSON.stringify(call)}\n${shownParts(step.parts)}\nexpected:\n${ours}\nthe other store:\n${theirs}`)
   }
@@ -92,7 +95,9 @@ function shownStates(states: readonly Partial<ShownState>[]): string {
   return states.map(({ fields, numbers }) => `${fields} ${numbers}`).join('\n')
 }
 
-function shownVerdicts(verdicts: readonly Verdict[]): string {
+/** A settlement need not tell the rest. */
+function shownVerdicts({ op }: Step, verdicts: readonly Verdict[]): string {
+  if (op === 'settle') return verdicts.map(({ outcome, atUs, given }) => `${outcome} ${atUs} ${given}`).join('\n')
   return verdicts
     .map(({ outcome, remaining, retryUs, resetUs, delayUs, atUs, enteredUs, ticket, given }) =>
       [outcome, remaining, retryUs, resetUs, delayUs, atUs, enteredUs, ticket?.numbers, ticket?.words.join(','), given].join(' '),

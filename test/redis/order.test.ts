@@ -29,6 +29,9 @@ test.each(LIMITS.flatMap(([name, ...rest]) => ARRIVALS.map((arrivals) => [name, 
     await client.connect()
     const store = redisStore(client, { prefix: `order-${randomUUID()}` })
     const limiter = createLimiter(limits, { name: 'order', store, maxAheadMs, storeTimeoutMs: 10_000 })
+    // Where calls are under way when a server first hears of the script, it may decide a later one
+    // before an earlier one.
+    await limiter.peek('k')
     const served: number[] = []
     const waits: Promise<unknown>[] = []
     for (let k = 0; k < CALLERS; k++) {

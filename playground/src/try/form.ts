@@ -41,13 +41,6 @@ let asked: TryInput = {
   token: '',
 }
 
-/** The field that a person is in, and which part of its text is selected; null where it has none. */
-interface Focus {
-  readonly name: string
-  readonly from: number | null
-  readonly to: number | null
-}
-
 export class AskForm {
   readonly element: HTMLFormElement
   readonly #texts: Texts
@@ -119,7 +112,9 @@ export class AskForm {
     const takes = FIELDS_OF[asked.verb]
     const isRule = asked.verb === 'rule'
     const words = this.#texts.try
-    const focus = focusNow()
+    const focused = document.activeElement as HTMLInputElement | null
+    const from = focused?.selectionStart
+    const to = focused?.selectionEnd
     put(
       this.element,
       field(words.verb, this.#verb()),
@@ -143,13 +138,14 @@ export class AskForm {
         h('button', { type: 'submit', class: 'primary', 'data-part': 'send' }, words.send),
       ),
     )
-    if (focus !== undefined) this.#focus(focus)
+    if (focused?.dataset.ask !== undefined) this.#focus(focused.dataset.ask, from, to)
   }
 
-  #focus({ name, from, to }: Focus): void {
-    const element = this.element.querySelector<HTMLElement>(`[data-ask=${name}]`)
+  /** As it was before: also the caret of a person who types. */
+  #focus(name: string, from: number | null | undefined, to: number | null | undefined): void {
+    const element = this.element.querySelector<HTMLInputElement>(`[data-ask=${name}]`)
     element?.focus()
-    if (element instanceof HTMLInputElement && from !== null) element.setSelectionRange(from, to)
+    if (typeof from === 'number') element?.setSelectionRange(from, to ?? from)
   }
 
   #input(name: TextField, more: Record<string, unknown> = {}): HTMLInputElement {
@@ -228,13 +224,6 @@ export class AskForm {
       if (button !== null) button.disabled = false
     }
   }
-}
-
-function focusNow(): Focus | undefined {
-  const element = document.activeElement
-  const name = (element as HTMLElement | null)?.dataset.ask
-  if (name === undefined) return undefined
-  return element instanceof HTMLInputElement ? { name, from: element.selectionStart, to: element.selectionEnd } : { name, from: null, to: null }
 }
 
 function ruleChosen({ name }: Domain, rule: string | undefined): Pick<TryInput, 'domain' | 'entries'> {

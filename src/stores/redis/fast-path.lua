@@ -101,15 +101,14 @@ elseif format == --[[FORMAT]] then
           general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, stepOf, figuresOf, leadTags)
           size = general.failed(failed, name, size)
         elseif isUsual then
-          if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+          if verb == 's' then
+            size = size + 1
+            reply[size] = outcome == 'allowed' and given or const.LIMITED
+          elseif outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
             reply[size + 1], reply[size + 2] = remaining, resetUs
             size = size + 2
           else
             size = sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
-          end
-          if verb == 's' then
-            size = size + 1
-            reply[size] = given
           end
         end
       end

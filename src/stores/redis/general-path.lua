@@ -109,8 +109,14 @@ local function checkRights(count)
 end
 
 -- The answer of one limit. In a reservation it is always in full, with its ticket.
-local function say(verdict, isReservation, isGiven)
+local function say(verdict, run)
   local outcome, delayUs, enteredUs, answers, count = verdict.outcome, verdict.delayUs, verdict.enteredUs, reply, size
+  local isReservation = run.aheadUs >= 0
+  if run.op == 'settle' then
+    answers[count + 1] = outcome == 'allowed' and verdict.given or const.LIMITED
+    size = count + 1
+    return
+  end
   if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then
     answers[count + 1] = verdict.remaining
     answers[count + 2] = verdict.resetUs
@@ -121,7 +127,7 @@ local function say(verdict, isReservation, isGiven)
   if isReservation then
     count = count + 1
     answers[count] = verdict.ticket and library().join(verdict.ticket.words, ' ') or ''
-  elseif isGiven then
+  elseif run.isGiven then
     count = count + 1
     answers[count] = verdict.given
   end
@@ -290,7 +296,7 @@ local function decideEach(run, first, last)
       end
     end
     for k = 0, cells.length - 1 do
-      say(cells[k].verdict, run.aheadUs >= 0, run.isGiven)
+      say(cells[k].verdict, run)
     end
   end
 end

@@ -21,6 +21,7 @@ end
 local function longEach(run, first, last)
   local label, cost, ofUs, decide, words, neededWords, small = run.label, run.cost, -1, run.decide, run.words, run.neededWords, run.small
   local large, told, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.told, run.verb == 'g', run.verb == 'r', nil
+  local isSettlement = run.verb == 's'
   -- A large state goes on reading from what it was found in, also one that is used again. Of
   -- permits that are given back or renewed, nearly all states are small.
   local stepUs, held, bytes = run.stepUs, run.held, (isReleased or isRenewal) and const.SMALL_BYTES
@@ -102,19 +103,24 @@ local function longEach(run, first, last)
         -- ever.
         isUsual = false
       end
-      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
-        reply[size + 1], reply[size + 2] = remaining, resetUs
-        size = size + 2
-      elseif isUsual then
-        size = sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
-      end
-      if isUsual and told then
+      if isUsual and isSettlement then
         size = size + 1
-        reply[size] = given
-      elseif changed and not isHeld then
-        run.fresh, run.freshCost, run.freshSize = { nil, nil }, cost, size - answered
-        for j = 1, size - answered do
-          run.fresh[j] = reply[answered + j]
+        reply[size] = outcome == 'allowed' and given or const.LIMITED
+      elseif isUsual then
+        if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+          reply[size + 1], reply[size + 2] = remaining, resetUs
+          size = size + 2
+        else
+          size = sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+        end
+        if told then
+          size = size + 1
+          reply[size] = given
+        elseif changed and not isHeld then
+          run.fresh, run.freshCost, run.freshSize = { nil, nil }, cost, size - answered
+          for j = 1, size - answered do
+            run.fresh[j] = reply[answered + j]
+          end
         end
       end
     end

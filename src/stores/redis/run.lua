@@ -16,8 +16,9 @@
 -- allowed and may be acted on at once; else -1 allowed, -2 limited or -3 impossible, then
 -- remaining, retryUs, resetUs, delayUs; where it was entered later than nowUs, -4 and by how much
 -- before all that. Behind that stand in a reservation, which is always told in full, the ticket's
--- words, and to `give`, `settle`, `renew` and `line` what decide.ts says was given. For `forget`
--- one 0. In place of all that stands the text of an error for a decision that could not be made.
+-- words, and to `give`, `renew` and `line` what decide.ts says was given. To `settle` that is all
+-- there is, or -2 where nothing changed. For `forget` one 0. In place of all that stands the text
+-- of an error for a decision that could not be made.
 --
 -- Redis makes every function and every table of a script anew at each call, and a function the more
 -- expensively the more variables around it it uses. So what nearly every call needs stands here,

@@ -705,8 +705,9 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 -- allowed and may be acted on at once; else -1 allowed, -2 limited or -3 impossible, then
 -- remaining, retryUs, resetUs, delayUs; where it was entered later than nowUs, -4 and by how much
 -- before all that. Behind that stand in a reservation, which is always told in full, the ticket's
--- words, and to \`give\`, \`settle\`, \`renew\` and \`line\` what decide.ts says was given. For \`forget\`
--- one 0. In place of all that stands the text of an error for a decision that could not be made.
+-- words, and to \`give\`, \`renew\` and \`line\` what decide.ts says was given. To \`settle\` that is all
+-- there is, or -2 where nothing changed. For \`forget\` one 0. In place of all that stands the text
+-- of an error for a decision that could not be made.
 --
 -- Redis makes every function and every table of a script anew at each call, and a function the more
 -- expensively the more variables around it it uses. So what nearly every call needs stands here,
@@ -916,15 +917,14 @@ elseif format == --[[FORMAT]] then
           general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, stepOf, figuresOf, leadTags)
           size = general.failed(failed, name, size)
         elseif isUsual then
-          if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+          if verb == 's' then
+            size = size + 1
+            reply[size] = outcome == 'allowed' and given or const.LIMITED
+          elseif outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
             reply[size + 1], reply[size + 2] = remaining, resetUs
             size = size + 2
           else
             size = sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
-          end
-          if verb == 's' then
-            size = size + 1
-            reply[size] = given
           end
         end
       end
@@ -1090,6 +1090,7 @@ end
 local function longEach(run, first, last)
   local label, cost, ofUs, decide, words, neededWords, small = run.label, run.cost, -1, run.decide, run.words, run.neededWords, run.small
   local large, told, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.told, run.verb == 'g', run.verb == 'r', nil
+  local isSettlement = run.verb == 's'
   -- A large state goes on reading from what it was found in, also one that is used again. Of
   -- permits that are given back or renewed, nearly all states are small.
   local stepUs, held, bytes = run.stepUs, run.held, (isReleased or isRenewal) and const.SMALL_BYTES
@@ -1171,19 +1172,24 @@ local function longEach(run, first, last)
         -- ever.
         isUsual = false
       end
-      if isUsual and outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
-        reply[size + 1], reply[size + 2] = remaining, resetUs
-        size = size + 2
-      elseif isUsual then
-        size = sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
-      end
-      if isUsual and told then
+      if isUsual and isSettlement then
         size = size + 1
-        reply[size] = given
-      elseif changed and not isHeld then
-        run.fresh, run.freshCost, run.freshSize = { nil, nil }, cost, size - answered
-        for j = 1, size - answered do
-          run.fresh[j] = reply[answered + j]
+        reply[size] = outcome == 'allowed' and given or const.LIMITED
+      elseif isUsual then
+        if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
+          reply[size + 1], reply[size + 2] = remaining, resetUs
+          size = size + 2
+        else
+          size = sayInFull(reply, size, nowUs, outcome, remaining, retryUs, resetUs, delayUs, enteredUs)
+        end
+        if told then
+          size = size + 1
+          reply[size] = given
+        elseif changed and not isHeld then
+          run.fresh, run.freshCost, run.freshSize = { nil, nil }, cost, size - answered
+          for j = 1, size - answered do
+            run.fresh[j] = reply[answered + j]
+          end
         end
       end
     end
@@ -1367,8 +1373,14 @@ local function checkRights(count)
 end
 
 -- The answer of one limit. In a reservation it is always in full, with its ticket.
-local function say(verdict, isReservation, isGiven)
+local function say(verdict, run)
   local outcome, delayUs, enteredUs, answers, count = verdict.outcome, verdict.delayUs, verdict.enteredUs, reply, size
+  local isReservation = run.aheadUs >= 0
+  if run.op == 'settle' then
+    answers[count + 1] = outcome == 'allowed' and verdict.given or const.LIMITED
+    size = count + 1
+    return
+  end
   if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then
     answers[count + 1] = verdict.remaining
     answers[count + 2] = verdict.resetUs
@@ -1379,7 +1391,7 @@ local function say(verdict, isReservation, isGiven)
   if isReservation then
     count = count + 1
     answers[count] = verdict.ticket and library().join(verdict.ticket.words, ' ') or ''
-  elseif isGiven then
+  elseif run.isGiven then
     count = count + 1
     answers[count] = verdict.given
   end
@@ -1548,7 +1560,7 @@ local function decideEach(run, first, last)
       end
     end
     for k = 0, cells.length - 1 do
-      say(cells[k].verdict, run.aheadUs >= 0, run.isGiven)
+      say(cells[k].verdict, run)
     end
   end
 end
@@ -3745,6 +3757,15 @@ do
     return cell.verdict.given == 0 and place - nowUs or 0
   end
 
+  -- Sets the times of a verdict: when it was decided and entered, and when the key is idle.
+  local function date(cell, nowUs, lateUs)
+    local own = cell.own
+    local verdict = cell.verdict
+    verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
+    verdict.atUs = nowUs
+    verdict.enteredUs = nowUs + lateUs
+  end
+
   local function ticketOf(cell)
     return {
       numbers = cell.rule.numbers,
@@ -3755,13 +3776,10 @@ do
   -- Sets how much is left of the caller's capacity, and when the key is idle, by the state after the
   -- decision, of which so much is in use.
   local function describe(cell, nowUs, used, lateUs, isReserved)
-    local own = cell.own
     local verdict = cell.verdict
     verdict.remaining = 0 > cell.rule.capacity - used and 0 or cell.rule.capacity - used
-    verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
-    verdict.atUs = nowUs
-    verdict.enteredUs = nowUs + lateUs
-    verdict.ticket = isReserved and cell.cost > 0 and own.algorithm.bookable and ticketOf(cell) or nil
+    date(cell, nowUs, lateUs)
+    verdict.ticket = isReserved and cell.cost > 0 and cell.own.algorithm.bookable and ticketOf(cell) or nil
   end
 
   local function usedOf(cell, nowUs)
@@ -3810,16 +3828,6 @@ do
     describe(cell, nowUs, used, lateUs, false)
     local capacity = cell.rule.capacity
     return used <= capacity or refuse(cell.verdict, 'limited', cell.own.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, capacity - 1))
-  end
-
-  local function isRenewed(cell, nowUs)
-    local tokens = cell.ticket.words
-    local renewed = cell.own.algorithm.renew(cell.own, cell.rule, cell.s, cell.i, nowUs, tokens, cell.cost)
-    if renewed > 0 then
-      cell.changed = true
-    end
-    cell.verdict.given = renewed
-    return renewed == tokens.length or refuse(cell.verdict, 'limited', 0)
   end
 
   local function bookedBy(own, ticket)
@@ -3884,6 +3892,16 @@ do
     return cell.cost == 0 or isCharged(cell, nowUs, ofUs) or refuse(cell.verdict, 'limited', 0)
   end
 
+  local function isRenewed(cell, nowUs)
+    local tokens = cell.ticket.words
+    local renewed = cell.own.algorithm.renew(cell.own, cell.rule, cell.s, cell.i, nowUs, tokens, cell.cost)
+    if renewed > 0 then
+      cell.changed = true
+    end
+    cell.verdict.given = renewed
+    return renewed == tokens.length or refuse(cell.verdict, 'limited', 0)
+  end
+
   -- Writes down what was used, whether it fits or not.
   local function writeDown(op, cells, nowUs, ofUs)
     local granted = true
@@ -3900,8 +3918,13 @@ do
         if not isChargedWithin(cell, nowUs) then
           granted = false
         end
+      elseif op == 'settle' then
+        if not settle(cell, nowUs, ofUs) then
+          granted = false
+        end
+        date(cell, nowUs, 0)
       else
-        if op == 'renew' and not isRenewed(cell, nowUs) or not (op == 'renew') and not settle(cell, nowUs, ofUs) then
+        if not isRenewed(cell, nowUs) then
           granted = false
         end
         describe(cell, nowUs, usedOf(cell, nowUs), 0, false)
@@ -4348,8 +4371,6 @@ end
     if not result4 then
       granted = false
     end
-    local used2 = nowUs >= s2 and 0 or s3
-    remaining = 0 > capacity - used2 and 0 or capacity - used2
     resetUs = (nowUs >= s2 and 0 or s3) == 0 and (s4 > nowUs and s4 or nowUs) - nowUs or s2 - nowUs
     enteredUs = nowUs
   end
@@ -5156,56 +5177,17 @@ end
     if not result3 then
       granted = false
     end
-    local us4 = s1 - (s3 > nowUs and s3 or nowUs)
-    local chosen19
-    if us4 < 0 then
-      chosen19 = 0
-    else
-      local add2 = s2
-      local sum2 = us4 * permits + add2
-      local chosen18
-      if sum2 <= 9007199254740991 then
-        chosen18 = sum2 / periodUs + -(sum2 / periodUs) % 1
-      else
-        local result13
-        do
-          local product6 = us4 * permits
-          local chosen17
-          if product6 <= 9007199254740991 then
-            local quotient7 = product6 / periodUs - product6 / periodUs % 1
-            remainder0 = product6 - quotient7 * periodUs
-            chosen17 = quotient7
-          else
-            chosen17 = mulDivWide(us4, permits, periodUs)
-          end
-          local whole2 = chosen17
-          if add2 == 0 then
-            result13 = whole2
-          else
-            local product7 = remainder0 + add2
-            local quotient8 = product7 / periodUs - product7 / periodUs % 1
-            remainder0 = product7 - quotient8 * periodUs
-            result13 = whole2 + quotient8
-          end
-        end
-        local quotient9 = result13
-        chosen18 = remainder0 == 0 and quotient9 or quotient9 + 1
-      end
-      chosen19 = chosen18
-    end
-    local used = chosen19
-    remaining = 0 > capacity - used and 0 or capacity - used
-    local result14
+    local result13
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
-      local us5 = s1 - atUs3
-      if us5 < 0 then
-        result14 = atUs3 - nowUs
+      local us4 = s1 - atUs3
+      if us4 < 0 then
+        result13 = atUs3 - nowUs
       else
-        result14 = us5 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
+        result13 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result14
+    resetUs = result13
     enteredUs = nowUs
   end
 end
@@ -5892,56 +5874,17 @@ end
     if not result2 then
       granted = false
     end
-    local us4 = s1 - (s3 > nowUs and s3 or nowUs)
-    local chosen14
-    if us4 < 0 then
-      chosen14 = 0
-    else
-      local add2 = s2
-      local sum2 = us4 * permits + add2
-      local chosen13
-      if sum2 <= 9007199254740991 then
-        chosen13 = sum2 / periodUs + -(sum2 / periodUs) % 1
-      else
-        local result12
-        do
-          local product6 = us4 * permits
-          local chosen12
-          if product6 <= 9007199254740991 then
-            local quotient7 = product6 / periodUs - product6 / periodUs % 1
-            remainder0 = product6 - quotient7 * periodUs
-            chosen12 = quotient7
-          else
-            chosen12 = mulDivWide(us4, permits, periodUs)
-          end
-          local whole2 = chosen12
-          if add2 == 0 then
-            result12 = whole2
-          else
-            local product7 = remainder0 + add2
-            local quotient8 = product7 / periodUs - product7 / periodUs % 1
-            remainder0 = product7 - quotient8 * periodUs
-            result12 = whole2 + quotient8
-          end
-        end
-        local quotient9 = result12
-        chosen13 = remainder0 == 0 and quotient9 or quotient9 + 1
-      end
-      chosen14 = chosen13
-    end
-    local used = chosen14
-    remaining = 0 > capacity - used and 0 or capacity - used
-    local result13
+    local result12
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
-      local us5 = s1 - atUs3
-      if us5 < 0 then
-        result13 = atUs3 - nowUs
+      local us4 = s1 - atUs3
+      if us4 < 0 then
+        result12 = atUs3 - nowUs
       else
-        result13 = us5 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
+        result12 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result13
+    resetUs = result12
     enteredUs = nowUs
   end
 end
@@ -6596,56 +6539,17 @@ end
     if not result2 then
       granted = false
     end
-    local us4 = s1 - (s3 > nowUs and s3 or nowUs)
-    local chosen14
-    if us4 < 0 then
-      chosen14 = 0
-    else
-      local add2 = s2
-      local sum2 = us4 * permits + add2
-      local chosen13
-      if sum2 <= 9007199254740991 then
-        chosen13 = sum2 / periodUs + -(sum2 / periodUs) % 1
-      else
-        local result12
-        do
-          local product6 = us4 * permits
-          local chosen12
-          if product6 <= 9007199254740991 then
-            local quotient7 = product6 / periodUs - product6 / periodUs % 1
-            remainder0 = product6 - quotient7 * periodUs
-            chosen12 = quotient7
-          else
-            chosen12 = mulDivWide(us4, permits, periodUs)
-          end
-          local whole2 = chosen12
-          if add2 == 0 then
-            result12 = whole2
-          else
-            local product7 = remainder0 + add2
-            local quotient8 = product7 / periodUs - product7 / periodUs % 1
-            remainder0 = product7 - quotient8 * periodUs
-            result12 = whole2 + quotient8
-          end
-        end
-        local quotient9 = result12
-        chosen13 = remainder0 == 0 and quotient9 or quotient9 + 1
-      end
-      chosen14 = chosen13
-    end
-    local used = chosen14
-    remaining = 0 > capacity - used and 0 or capacity - used
-    local result13
+    local result12
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
-      local us5 = s1 - atUs3
-      if us5 < 0 then
-        result13 = atUs3 - nowUs
+      local us4 = s1 - atUs3
+      if us4 < 0 then
+        result12 = atUs3 - nowUs
       else
-        result13 = us5 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
+        result12 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result13
+    resetUs = result12
     enteredUs = nowUs
   end
 end
@@ -8021,28 +7925,6 @@ do
     if not result3 then
       granted = false
     end
-    local atUs5 = s[1] > nowUs and s[1] or nowUs
-    local chosen8
-    if s[8] <= atUs5 and s[6] + s[7] > 0 then
-      local earlier2 = s[4]
-      local lapsed2 = 0
-      local end8 = 10 + s[5] * 3
-      do
-        local entry15 = 10
-        while entry15 < end8 do
-          local entry16 = entry15
-          if s[entry16 + 1] < 1099511627776 and s[entry15 + 2] <= atUs5 then
-            lapsed2 = lapsed2 + s[entry15 + 1]
-          end
-          entry15 = entry15 + 3
-        end
-      end
-      chosen8 = earlier2 - lapsed2
-    else
-      chosen8 = s[4]
-    end
-    local used = chosen8
-    remaining = 0 > capacity - used and 0 or capacity - used
     local last3 = s[2]
     local sinceUs2 = last3 == 0 and 0 or last3 + 1 < s[1] + windowUs and last3 + 1 or s[1] + windowUs
     resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
@@ -10559,8 +10441,6 @@ do
     if not result3 then
       granted = false
     end
-    local used2 = s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]
-    remaining = 0 > rule.capacity - used2 and 0 or rule.capacity - used2
     local atUs3 = s[10] > nowUs and s[10] or nowUs
     local goneUs = s[6] + rule.windowUs
     resetUs = (s[2] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
@@ -12368,92 +12248,6 @@ do
     if not result6 then
       granted = false
     end
-    local result20
-    do
-      local chosen28
-      if s[1] >= nowUs then
-        local slot21 = s[2] - rule.slots
-        local places17 = rule.slots + 1
-        chosen28 = s[4 + slot21 - (slot21 / places17 - slot21 / places17 % 1) * places17] == 0
-      else
-        chosen28 = false
-      end
-      if chosen28 then
-        result20 = s[3]
-      else
-        local a5 = s[1] > nowUs and s[1] or nowUs
-        local b11 = rule.perPeriod
-        local c11 = rule.periodUs
-        local product11 = a5 * b11
-        local chosen29
-        if product11 <= 9007199254740991 then
-          local quotient11 = product11 / c11 - product11 / c11 % 1
-          remainder0 = product11 - quotient11 * c11
-          chosen29 = quotient11
-        else
-          chosen29 = mulDivWide(a5, b11, c11)
-        end
-        local slot22 = chosen29
-        seen0 = slot22
-        seen1 = remainder0
-        local result21
-        do
-          local written6 = s[2]
-          if slot22 - written6 >= rule.slots then
-            result21 = 0
-          else
-            local full6 = s[3]
-            for left7 = written6 - rule.slots + 1, slot22 - rule.slots do
-              local slot23 = left7
-              local places18 = rule.slots + 1
-              full6 = full6 - s[4 + slot23 - (slot23 / places18 - slot23 / places18 % 1) * places18]
-            end
-            result21 = full6
-          end
-        end
-        seen2 = result21
-        local slot24 = slot22 - rule.slots
-        local chosen30
-        if slot24 > s[2] then
-          chosen30 = 0
-        else
-          local places19 = rule.slots + 1
-          chosen30 = s[4 + slot24 - (slot24 / places19 - slot24 / places19 % 1) * places19]
-        end
-        seen3 = chosen30
-        local earlier3 = seen2
-        local count3 = seen3
-        local offset3 = seen1
-        local chosen33
-        if count3 == 0 then
-          chosen33 = 0
-        else
-          local b12 = rule.periodUs - offset3
-          local c12 = rule.periodUs
-          local sum3 = count3 * b12
-          local chosen32
-          if sum3 <= 9007199254740991 then
-            chosen32 = sum3 / c12 + -(sum3 / c12) % 1
-          else
-            local product12 = count3 * b12
-            local chosen31
-            if product12 <= 9007199254740991 then
-              local quotient12 = product12 / c12 - product12 / c12 % 1
-              remainder0 = product12 - quotient12 * c12
-              chosen31 = quotient12
-            else
-              chosen31 = mulDivWide(count3, b12, c12)
-            end
-            local whole3 = chosen31
-            chosen32 = remainder0 == 0 and whole3 or whole3 + 1
-          end
-          chosen33 = chosen32
-        end
-        result20 = earlier3 + chosen33
-      end
-    end
-    local used2 = result20
-    remaining = 0 > rule.capacity - used2 and 0 or rule.capacity - used2
     local atUs4 = s[1] > nowUs and s[1] or nowUs
     resetUs = max(atUs4, newestLeavesUs(rule, s, 1)) - nowUs
     enteredUs = nowUs

@@ -229,6 +229,11 @@ export class Reply {
     verdict.atUs = this.#atUs
     verdict.enteredUs = this.#atUs
     const first = this.#number()
+    if (op === 'settle') {
+      verdict.outcome = first >= 0 ? 'allowed' : 'limited'
+      verdict.given = Math.max(0, first)
+      return
+    }
     if (first >= 0) {
       verdict.outcome = 'allowed'
       verdict.remaining = first
