@@ -1,7 +1,7 @@
 // Writes RESULTS.md from the kept results.
 import { writeFileSync } from 'node:fs'
 import { GOALS, PHASES, worstOf } from './goals.mjs'
-import { CHARGE, CONSUME, FLOOR_CONSUME, HEADLINE, SIZES, TRY_ACQUIRE } from './jobs.mjs'
+import { CHARGE, CHARGE_PROCESSES, CONSUME, FLOOR_CONSUME, HEADLINE, SIZES, TRY_ACQUIRE } from './jobs.mjs'
 import { PEER_NAMES } from './peers.mjs'
 import { keptResults } from './results.mjs'
 import { SCENARIOS } from './scenarios.mjs'
@@ -56,7 +56,9 @@ function method({ everySpeed }) {
 
 - Each row is a process of its own, so that code is compiled for that use only. In it the floor (\`floor.mjs\`, the least that a keyed limiter
   can do) and the contestant run in interleaved rounds, another one first in every round, after a warm-up. A round is a fixed number of calls
-  per contestant: ${rounds} rounds, the shortest ${plain(shortestMs)} ms. Peers run beside the floor and \`${HEADLINE}\`.
+  per contestant: ${rounds} rounds, the shortest ${plain(shortestMs)} ms. Peers run beside the floor and \`${HEADLINE}\`. \`charge\` runs
+  beside the floor and \`consume\`, in ${CHARGE_PROCESSES} processes whose rounds count together: the same code is up to a tenth faster or slower in
+  another process, which is more than the two differ by.
 - Figures are medians of the rounds with their quartiles in parentheses. Ratios are taken within each round, then their median: above 1 is
   faster than the floor, or than the peer.
 - All keys have been called once before the first round. Peers without keys stand behind a Map. rate-limiter-flexible, express-rate-limit and

@@ -36,7 +36,23 @@ function seconds(startMs) {
     .padStart(4)
 }
 
-function resultOf(job) {
+/** With `processes`, the rounds of so many of them, one after the other. */
+async function resultOf(job) {
+  const results = []
+  for (let k = 0; k < (job.processes ?? 1); k++) results.push(await resultOfProcess(job))
+  return results.length === 1 ? results[0] : inOne(results)
+}
+
+function inOne(results) {
+  return Object.fromEntries(Object.keys(results[0]).map((name) => [name, speedInAll(results.map((each) => each[name]))]))
+}
+
+function speedInAll(speeds) {
+  const [{ allowedShare }] = speeds
+  return { ns: speeds.flatMap(({ ns }) => ns), shortestMs: Math.min(...speeds.map(({ shortestMs }) => shortestMs)), allowedShare }
+}
+
+function resultOfProcess(job) {
   const execArgv = ['--expose-gc', '--max-old-space-size=8192', ...(job.flags ?? [])]
   const child = fork(new URL('./child.mjs', import.meta.url), [JSON.stringify(job)], { execArgv })
   return new Promise((resolve, reject) => {
