@@ -274,6 +274,44 @@ describe('a claim changes nothing else', () => {
     for (const limiter of [busy, waits]) limiter.close()
   })
 
+  test.each(STORES)('what others take after a reset is not given back with it, on a store %s', async (_, storesOf) => {
+    const clock = fakeClock()
+    const limit = slidingLog({ limit: 10, window: '1s' })
+    const storeOf = storesOf(clock, limit)
+    const [busy, waits] = [0, 1].map(() => createLimiter(limit, { name: 'api', store: storeOf(), clock, ...PATIENT })) as [
+      Limiter<Limit, Store>,
+      Limiter<Limit, Store>,
+    ]
+    const gone = new AbortController()
+    let [served, taken, refusedMs] = [0, 0, Number.NaN]
+    for (let ms = 0; !(ms > refusedMs + 200) && ms < 5_000; ms++) {
+      // What the limit admits, and no more: a refusal says that the key is claimed.
+      if (Number.isNaN(refusedMs) && ms % 100 === 0) {
+        void Promise.resolve(busy.consume('k')).then(({ allowed }) => {
+          if (!allowed) refusedMs = ms
+        })
+      }
+      // The key is in full use by then.
+      if (ms === 1_050)
+        void waits.acquire('k', { cost: 5, signal: gone.signal }).then(
+          () => (served = 5),
+          () => {},
+        )
+      if (ms === refusedMs + 20) void busy.reset('k')
+      if (ms === refusedMs + 30) void Promise.resolve(busy.consume('k', 5)).then(({ allowed }) => (taken = allowed ? 5 : 0))
+      if (ms === refusedMs + 100) gone.abort()
+      clock.advanceMs(1)
+      await told()
+    }
+    const left = Promise.resolve(busy.peek('k'))
+    for (let k = 0; k < 5; k++) {
+      clock.advanceMs(1)
+      await told()
+    }
+    expect([taken, (await left).remaining]).toEqual([5, 5 - served])
+    for (const limiter of [busy, waits]) limiter.close()
+  })
+
   test('where callers with a larger capacity keep it from coming true, it ends, and the others go on', async () => {
     const clock = fakeClock()
     const storeOf = far(clock)

@@ -116,21 +116,27 @@ function claimRule(rule: Rule, isFar: boolean): Rule {
 }
 
 /**
- * What is left of a claim that was given back, by the answers to that, to be given back of what is
- * newest. A log adds debt that is written down meanwhile to its newest entry, as of then: where
- * that was the claim, it is no longer found by its time, and more than the limit is in use all the
- * same.
+ * What is left of a claim that was given back, by the answers to that. A log adds debt that is
+ * written down meanwhile to its newest entry, as of then: where that was the claim, it is no longer
+ * found by its time.
  */
 export function restOf(claimed: readonly Part[], ofUs: number, verdicts: readonly Verdict[]): Part[] {
   return claimed.flatMap((part, k) => {
-    const { given = 0, remaining, atUs } = verdicts[k] as Verdict
-    const { algorithm, capacity, windowUs } = part.rule
+    const { given = 0, atUs } = verdicts[k] as Verdict
+    const { algorithm, windowUs } = part.rule
     // Only a log grows. What others do not give back has drained.
     if (algorithm.neededWords === undefined) return []
     const rest = -part.cost - given
-    const isInDebt = 2 * remaining < capacity
-    return rest > 0 && isInDebt && ofUs + windowUs > atUs ? [part.with({ cost: rest })] : []
+    return rest > 0 && ofUs + windowUs > atUs ? [part.with({ cost: rest })] : []
   })
+}
+
+/**
+ * The parts of such a rest that stand in debt: more than the limit is in use then. Without debt the
+ * claim is gone, by a reset, and what is in use is that of others.
+ */
+export function inDebt(rest: readonly Part[], verdicts: readonly Verdict[]): Part[] {
+  return rest.filter(({ rule }, k) => 2 * (verdicts[k] as Verdict).remaining < rule.capacity)
 }
 
 /** A claim is renewed before what was used earlier has left: all of it may leave at one moment. */

@@ -131,7 +131,7 @@ export class LateAskingQueue extends Queue {
   }
 
   protected override give(all: readonly Settlement[]): void {
-    for (const each of all) this.giveAndHear(each, () => {})
+    for (const each of all) this.applyAndHear(each, () => {})
   }
 
   /** `takes`: 1 if what the answer says matters to others who ask. */
@@ -179,10 +179,10 @@ export class LateAskingQueue extends Queue {
   }
 
   /**
-   * Gives, and hears what the store says to it. A charge of the store is not given back to a
-   * fallback.
+   * Hears what the store says to a step about what it holds. A charge of the store is not given
+   * back to a fallback.
    */
-  protected giveAndHear({ op, parts, aheadUs, ofUs }: Settlement, onAnswer: (verdicts: readonly Verdict[]) => void): void {
+  protected applyAndHear({ op, parts, aheadUs, ofUs }: Settlement, onAnswer: (verdicts: readonly Verdict[]) => void): void {
     const { store } = this.room
     const step = this.step(op, parts, aheadUs, ofUs)
     if (store !== undefined) {

@@ -5,7 +5,7 @@
 import type { Verdict } from '../../algorithms/decide.ts'
 import { chargesOf, giveBacks, settlement } from '../settlement.ts'
 import { allAllowed, type Part } from '../store.ts'
-import { type Claim, claimedParts, claimOf, HeldUp, renewalUs, restOf } from './claim.ts'
+import { type Claim, claimedParts, claimOf, HeldUp, inDebt, renewalUs, restOf } from './claim.ts'
 import { LateQueue } from './late-queue.ts'
 import type { Question } from './question.ts'
 import { mayBook, type Waiter } from './waiter.ts'
@@ -103,10 +103,17 @@ export class SharedQueue extends LateQueue {
 
   #giveBack({ limits, verdicts }: Claim): void {
     for (const each of giveBacks(limits, chargesOf(limits, verdicts))) {
-      this.giveAndHear(each, (told) => {
-        const rest = restOf(each.parts, each.ofUs, told)
-        if (rest.length > 0) this.give([settlement('give', -1, rest)])
-      })
+      this.applyAndHear(each, (told) => this.#giveRest(restOf(each.parts, each.ofUs, told)))
     }
+  }
+
+  /** A settlement does not tell whether there is debt: that is asked. */
+  #giveRest(rest: readonly Part[]): void {
+    if (rest.length === 0) return
+    const parts = rest.map((part) => part.with({ cost: 0 }))
+    this.applyAndHear({ op: 'ask', aheadUs: -1, ofUs: -1, parts }, (told) => {
+      const owed = inDebt(rest, told)
+      if (owed.length > 0) this.give([settlement('give', -1, owed)])
+    })
   }
 }
