@@ -56,9 +56,9 @@ function ofLimit(given: unknown, name: string): string {
 }
 
 /** Refuses keys and costs for names that no limit has: a misspelt one must not go unnoticed. */
-export function checkNames<Name extends string>(keys: Key<Name>, costs: Cost<Name>, limits: Named<Name>): void {
+export function checkNames<Name extends string>(keys: Key<Name>, costs: Cost<Name>, limits: Named<Name>, what = 'cost'): void {
   if (typeof keys === 'object' && keys !== null) checkGiven(keys, limits, 'KEY', 'key')
-  if (typeof costs === 'object' && costs !== null) checkGiven(costs, limits, 'COST', 'cost')
+  if (typeof costs === 'object' && costs !== null) checkGiven(costs, limits, 'COST', what)
 }
 
 function checkGiven(given: object, limits: Named<string>, code: 'KEY' | 'COST', what: string): void {

@@ -77,7 +77,7 @@ export function checkDecided(of: TakenDecision | undefined): asserts of is Taken
 
 /** By how much what was used differs from what was charged, limit by limit. */
 export function differencesOf<Name extends string>(limits: readonly NamedRule<Name>[], cost: Cost<Name>, actual: Cost<Name>): number[] {
-  checkNames('', actual, limits)
+  checkNames('', actual, limits, 'actual')
   return limits.map(({ name, rule }) => {
     const difference = costFor(actual, name, MAX_USED, 'actual') - costFor(cost, name, MAX_USED)
     // Permits that are released later are not settled.

@@ -394,6 +394,7 @@ describe('wrong input is refused before anything is touched', () => {
     const decision = limiter.consume('k', 5)
     expect(caught(() => decision.settle({ a: 1, c: 1 } as never)).message).toContain('there is no such limit, there is a, b')
     expect(caught(() => decision.settle({ a: 1 } as never)).message).toContain("actual undefined of limit 'b'")
+    expect(caught(() => decision.settle({ a: 1, b: 1, c: 1 } as never)).message).toContain('actual for "c": there is no such limit')
     expect(caught(() => limiter.charge('k', { a: 1.5, b: 1 })).message).toContain("cost 1.5 of limit 'a'")
     expect(caught(() => limiter.settle('k', 1, { of: decision, costs: 1 } as never)).message).toContain('costs')
   })
