@@ -226,6 +226,13 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/decide.ts',
+    scope: 'writeDown',
+    line: 'describe(cell, nowUs, usedOf(cell, nowUs), 0, false)',
+    becomes: ['describe(cell, nowUs, usedOf(cell, nowUs), 0, true)'],
+    proof: 'Only what is released is renewed, and that cannot be booked: it has no ticket either way.',
+  },
+  {
+    file: 'src/algorithms/decide.ts',
     scope: 'bookableInUs',
     line: 'if (cell.own === cell.rule) return actUs - aheadUs',
     becomes: ['if (false) return actUs - aheadUs'],
@@ -327,7 +334,7 @@ export const PROOFS = [
       "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 1 }",
     ],
     proof:
-      'Every number of a verdict is written before anybody reads it, by `agree` (retryUs, delayUs), `describe`, and `given` by all that gives back, renews or stands in line. Without `isTold` none is read.',
+      'Every number of a verdict is written before anybody reads it, by `agree` (retryUs, delayUs), `describe`, and `given` by all that gives back, renews or stands in line. Without `isTold` none is read, and of a settlement not what remains.',
   },
   { file: 'src/algorithms/fixed-window/fixed-window.ts', everywhere: ['i + START', 'i - START'], proof: 'START is 0.' },
   {

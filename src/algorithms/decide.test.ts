@@ -196,6 +196,7 @@ describe('permits', () => {
       return told('renew', [cell], 3_000)
     }
     expect(renewed(1_000, 2_000)).toEqual([true, 'allowed, 0, given 2, no ticket, changed'])
+    expect(cell.verdict).toMatchObject({ atUs: 3_000, enteredUs: 3_000 })
     expect(renewed(1_000, 1_500)).toEqual([false, 'limited, 0, given 1, no ticket, changed'])
     expect(renewed(1_500)).toEqual([false, 'limited, 0, given 0, no ticket, as it was'])
   })

@@ -75,7 +75,7 @@ export type Outcome = 'allowed' | 'limited' | 'impossible'
 
 /**
  * The answer of one limit, in microseconds. `remaining` and `resetUs` describe the key after the
- * decision. To `settle` it is `outcome`, `atUs` and `given`; the rest need not be told.
+ * decision. A settlement tells `outcome`, `atUs` and `given`; its `resetUs` is for the store.
  */
 export interface Verdict {
   outcome: Outcome
@@ -287,7 +287,7 @@ function isChargedWithin(cell: Cell, nowUs: number): boolean {
   const cost = Math.min(cell.cost, MAX_USED - usedBefore)
   const isSameRule = cell.own === cell.rule
   const lateUs = charge(cell, nowUs, cost)
-  // Under other numbers a charge may drop what counted only by the old ones.
+  // Under one rule that is all. Other numbers may drop what counted only by the old ones.
   const used = isSameRule ? usedBefore + cost : usedOf(cell, nowUs)
   describe(cell, nowUs, used, lateUs, false)
   const capacity = cell.rule.capacity
