@@ -287,7 +287,7 @@ function isChargedWithin(cell: Cell, nowUs: number): boolean {
   const cost = Math.min(cell.cost, MAX_USED - usedBefore)
   const isSameRule = cell.own === cell.rule
   const lateUs = charge(cell, nowUs, cost)
-  // Under one rule that is all. Other numbers may drop what counted only by the old ones.
+  // Under other numbers a charge may drop what counted only by the old ones.
   const used = isSameRule ? usedBefore + cost : usedOf(cell, nowUs)
   describe(cell, nowUs, used, lateUs, false)
   const capacity = cell.rule.capacity
