@@ -1,5 +1,5 @@
-// GCRA: one permit a second, two at once after a rest. The whole state of a key is one moment in
-// time.
+// GCRA: one permit a second, two at once after a rest. The state of a key is one moment in time,
+// and when that was written.
 import { createLimiter, gcra } from 'sluice'
 import { fakeClock } from 'sluice/testing'
 

@@ -44,34 +44,10 @@ export const PROOFS = [
     becomes: ['return (mulAddDivUpWide(a, b, add, c))', 'return sum < MAX_EXACT ? Math.ceil(sum / c) : mulAddDivUpWide(a, b, add, c)'],
     proof: 'The slow path is exact for small sums too: the fast path gives the same number sooner.',
   },
-  { file: 'src/algorithms/level.ts', everywhere: ['i + TAT', 'i - TAT'], proof: 'TAT is 0.' },
   {
     file: 'src/algorithms/level.ts',
-    scope: 'levelCancel',
-    line: 'if (!isSamePace(own, booked.rule)) return -1',
-    becomes: ['if (!isSamePace(own, booked.rule)) return -2'],
-    proof: 'Where nothing was given back, only the sign is looked at.',
-  },
-  {
-    file: 'src/algorithms/level.ts',
-    scope: 'levelCancel',
-    line: 'if (markUs < turnUs || (markUs === turnUs && markPart <= turnPart)) return -1',
-    becomes: ['if (markUs < turnUs || (markUs === turnUs && markPart <= turnPart)) return -2'],
-    proof: 'Where nothing was given back, only the sign is looked at.',
-  },
-  {
-    file: 'src/algorithms/level.ts',
-    scope: 'giveUpTo',
-    line: 'return moveEarlier(own, s, i, atUs, mostUs, 0) ? given : -1',
-    becomes: ['return moveEarlier(own, s, i, atUs, mostUs, 0) ? given : -2'],
-    proof: 'Where nothing was given back, only the sign is looked at.',
-  },
-  {
-    file: 'src/algorithms/level.ts',
-    scope: 'levelCancel',
-    line: 'return us >= 0 && moveEarlier(own, s, i, atUs, us, part) ? mulAddDiv(us, own.permits, part, own.periodUs) : -1',
-    becomes: ['return us >= 0 && moveEarlier(own, s, i, atUs, us, part) ? mulAddDiv(us, own.permits, part, own.periodUs) : -2'],
-    proof: 'Where nothing was given back, only the sign is looked at.',
+    everywhere: ['i + TAT', 'i - TAT'],
+    proof: 'TAT is 0.',
   },
   {
     file: 'src/algorithms/level.ts',
@@ -90,21 +66,6 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/level.ts',
-    scope: 'levelDueUs',
-    line: 'if (isSamePace(own, to)) return levelUntilUs(to, s, i, nowUs, to.capacity - cost)',
-    becomes: ['if (false) return levelUntilUs(to, s, i, nowUs, to.capacity - cost)'],
-    proof:
-      'At one pace `convert` changes nothing: whole x periodUs + rest is us x permits + part, the rest is below periodUs and is not rounded, and divided by permits that is (us, part) again. The answer that is counted from 0 is the same, with the same atUs - nowUs added.',
-  },
-  {
-    file: 'src/algorithms/level.ts',
-    scope: 'levelDrainedUs',
-    line: 'if (isSamePace(own, to)) return levelUntilUs(to, s, i, nowUs, 0)',
-    becomes: ['if (false) return levelUntilUs(to, s, i, nowUs, 0)'],
-    proof: 'At one pace `convert` changes nothing, as in `levelDueUs`.',
-  },
-  {
-    file: 'src/algorithms/level.ts',
     scope: 'levelCharge',
     line: 'if (own !== to) convert(own, to, s, i, atUs)',
     becomes: ['if (true) convert(own, to, s, i, atUs)'],
@@ -116,45 +77,6 @@ export const PROOFS = [
     line: 'if (cost === 1) {',
     becomes: ['if (false) {'],
     proof: 'The other branch computes for a cost of 1 the same mulDiv(1, periodUs, permits) that the rule has ready as its interval.',
-  },
-  {
-    file: 'src/algorithms/level.ts',
-    scope: 'levelGiveRest',
-    line: 'const most = mostUs > 0 ? mulDiv(mostUs, rule.permits, rule.periodUs) : 0',
-    becomes: ['const most = mostUs >= 0 ? mulDiv(mostUs, rule.permits, rule.periodUs) : 0'],
-    proof: 'mulDiv of 0 is 0.',
-  },
-  {
-    file: 'src/algorithms/level.ts',
-    scope: 'giveUpTo',
-    line: 'if (mostUs <= 0) return -1',
-    becomes: ['if (mostUs < 0) return -1'],
-    proof:
-      'With 0 the cost takes no less than that, so the last line moves the TAT by nothing, and `moveEarlier` tells that it gave nothing back.',
-  },
-  {
-    file: 'src/algorithms/level.ts',
-    scope: 'levelCancel',
-    line: 'if (afterUs > 0 || (afterUs === 0 && afterPart > 0)) {',
-    becomes: ['if (afterUs > 0 || (afterUs === 0 && afterPart >= 0)) {'],
-    proof:
-      'If nothing came after the ticket, the block subtracts (0, 0) from the cost, whose part is from 0 to below `permits`: it changes nothing.',
-  },
-  {
-    file: 'src/algorithms/level.ts',
-    scope: 'levelCancel',
-    line: 'if (part < 0) {',
-    becomes: ['if (part <= 0) {', 'if (part < 1) {'],
-    proof:
-      'Parts are whole, so (us, 0) becomes (us - 1, permits), which is the same time. For us = 0 that is nothing, and both return false. Above it `moveEarlier` borrows a microsecond for the second, since no part of a state reaches `permits`, and comes to the same TAT and part.',
-  },
-  {
-    file: 'src/algorithms/level.ts',
-    scope: 'levelCancel',
-    line: '} else if (part >= own.permits) {',
-    becomes: ['} else if (part > own.permits) {'],
-    proof:
-      '(us, permits) is the same time as (us + 1, 0). For us = -1 that is nothing, and both return false. Above it `moveEarlier` comes to the same TAT and part from both, as above.',
   },
   {
     file: 'src/algorithms/level.ts',
@@ -187,22 +109,6 @@ export const PROOFS = [
     proof: 'What fits is due now, as in gcra.ts.',
   },
   {
-    file: 'src/algorithms/level.ts',
-    scope: 'isBelowCapacity',
-    line: 'return (s[i + TAT] as number) - nowUs < own.toleranceUs',
-    becomes: ['return (s[i + TAT] as number) + nowUs < own.toleranceUs'],
-    proof:
-      'A no leads to `redate`, which finds by itself that there is nothing to do: the line only saves that. A yes of the sum is a yes of the difference.',
-  },
-  {
-    file: 'src/algorithms/decide.ts',
-    scope: 'isChargedWithin',
-    line: 'const used = isSameRule ? usedBefore + cost : usedOf(cell, nowUs)',
-    becomes: ['const used = (usedOf(cell, nowUs))'],
-    proof:
-      'Under one rule a charge adds its cost to what is in use, which is whole. Only what would take longer than 37,000 days to drain is cut, and then more than any capacity is in use by both.',
-  },
-  {
     file: 'src/algorithms/decide.ts',
     scope: 'decide',
     line: 'if (!granted && !isTold) return false',
@@ -220,44 +126,8 @@ export const PROOFS = [
   {
     file: 'src/algorithms/decide.ts',
     scope: 'decide',
-    line: 'if (isTold) describe(cell, nowUs, usedOf(cell, nowUs), lateUs, isTaken && aheadUs >= 0)',
-    becomes: ['if (true) describe(cell, nowUs, usedOf(cell, nowUs), lateUs, isTaken && aheadUs >= 0)'],
-    proof: 'A verdict that is not told is read by nobody, and `describe` changes nothing else.',
-  },
-  {
-    file: 'src/algorithms/decide.ts',
-    scope: 'writeDown',
-    line: 'describe(cell, nowUs, usedOf(cell, nowUs), 0, false)',
-    becomes: ['describe(cell, nowUs, usedOf(cell, nowUs), 0, true)'],
-    proof: 'Only what is released is renewed, and that cannot be booked: it has no ticket either way.',
-  },
-  {
-    file: 'src/algorithms/decide.ts',
-    scope: 'bookableInUs',
-    line: 'if (cell.own === cell.rule) return actUs - aheadUs',
-    becomes: ['if (false) return actUs - aheadUs'],
-    proof:
-      'Under one rule what is due comes nearer by a microsecond with every microsecond, also while time stands still for the state, so that the first time at which it is no more than aheadUs away is actUs - aheadUs. That lies above 0 and not behind the time of reset, between which the search looks.',
-  },
-  {
-    file: 'src/algorithms/decide.ts',
-    scope: 'bookableInUs',
-    line: 'const middle = Math.floor((early + late) / 2)',
-    becomes: ['const middle = Math.ceil((early + late) / 2)'],
-    proof: 'As long as they are more than 1 apart it lies between both, too, and the search ends at the same place from any such middle.',
-  },
-  {
-    file: 'src/algorithms/decide.ts',
-    scope: 'decide',
     line: 'if (own !== rule) cell.own = rule',
     becomes: ['if (true) cell.own = rule'],
-    proof: 'Where both are one already, the assignment changes nothing.',
-  },
-  {
-    file: 'src/algorithms/decide.ts',
-    scope: 'isCharged',
-    line: 'if (cell.own !== cell.rule) cell.own = cell.rule',
-    becomes: ['if (true) cell.own = cell.rule'],
     proof: 'Where both are one already, the assignment changes nothing.',
   },
   {
@@ -293,50 +163,10 @@ export const PROOFS = [
     proof: 'Where both are one already, the assignment changes nothing.',
   },
   {
-    file: 'src/algorithms/decide.ts',
-    scope: 'settle',
-    line: 'if (cell.cost < 0) return giveBack(cell, nowUs, ofUs, -cell.cost, true)',
-    becomes: [
-      'if (cell.cost <= 0) return giveBack(cell, nowUs, ofUs, -cell.cost, true)',
-      'if (cell.cost < 1) return giveBack(cell, nowUs, ofUs, -cell.cost, true)',
-    ],
-    proof: 'To give nothing back agrees and changes nothing, as the next line does for a cost of 0. Costs are whole.',
+    file: 'src/algorithms/fixed-window/fixed-window.ts',
+    everywhere: ['i + START', 'i - START'],
+    proof: 'START is 0.',
   },
-  {
-    file: 'src/algorithms/decide.ts',
-    scope: 'giveBack',
-    line: 'const given = cell.isHeld ? givenBack(cell, nowUs, ofUs, cost, isRest) : -1',
-    becomes: [
-      'const given = (givenBack(cell, nowUs, ofUs, cost, isRest))',
-      'const given = cell.isHeld ? givenBack(cell, nowUs, ofUs, cost, isRest) : -2',
-    ],
-    proof:
-      'What is not held was cleared, and of a state of nothing every algorithm gives nothing back, which it tells by -1. Only the sign of that is looked at.',
-  },
-  {
-    file: 'src/algorithms/decide.ts',
-    scope: 'bookedBy',
-    line: 'const rule = ticket.numbers === own.numbers ? own : own.algorithm.ruleOf(figuresNamed(ticket.numbers))',
-    becomes: ['const rule = (own.algorithm.ruleOf(figuresNamed(ticket.numbers)))'],
-    proof: 'The numbers are the figures as text: the rule that is made of them anew has all the numbers of `own`.',
-  },
-  {
-    file: 'src/algorithms/decide.ts',
-    scope: 'emptyVerdict',
-    line: "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }",
-    becomes: [
-      "return { outcome: 'allowed', remaining: 1, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 1, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 1, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 1, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 1, enteredUs: 0, ticket: undefined, given: 0 }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 1, ticket: undefined, given: 0 }",
-      "return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 1 }",
-    ],
-    proof:
-      'Every number of a verdict is written before anybody reads it, by `agree` (retryUs, delayUs), `describe`, and `given` by all that gives back, renews or stands in line. Without `isTold` none is read, and of a settlement not what remains.',
-  },
-  { file: 'src/algorithms/fixed-window/fixed-window.ts', everywhere: ['i + START', 'i - START'], proof: 'START is 0.' },
   {
     file: 'src/algorithms/fixed-window/fixed-window.ts',
     scope: 'offsetUs',
@@ -359,7 +189,11 @@ export const PROOFS = [
     becomes: ['if (count === 0 || (ofUs >= 0 && (ofUs < (s[i + START] as number) || ofUs >= (s[i + END] as number)))) return -2'],
     proof: 'Where nothing was given back, only the sign is looked at.',
   },
-  { file: 'src/algorithms/sliding-window/sliding-window.ts', everywhere: ['i + AT', 'i - AT'], proof: 'AT is 0.' },
+  {
+    file: 'src/algorithms/sliding-window/sliding-window.ts',
+    everywhere: ['i + AT', 'i - AT'],
+    proof: 'AT is 0.',
+  },
   {
     file: 'src/algorithms/sliding-window/sliding-window.ts',
     scope: 'firstFitUs',
@@ -413,13 +247,6 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/sliding-window/sliding-window.ts',
-    scope: 'weighed',
-    line: 'return count === 0 ? 0 : mulAddDivUp(count, own.periodUs - offset, 0, own.periodUs)',
-    becomes: ['return (mulAddDivUp(count, own.periodUs - offset, 0, own.periodUs))'],
-    proof: 'The product of 0 is 0.',
-  },
-  {
-    file: 'src/algorithms/sliding-window/sliding-window.ts',
     scope: 'used',
     line: 'if ((s[i + AT] as number) >= nowUs && (s[placeOf(own, i, (s[i + SLOT] as number) - own.slots)] as number) === 0)',
     becomes: [
@@ -438,17 +265,6 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/sliding-window/sliding-window.ts',
-    scope: 'firstFitUs',
-    line: 'if (fadedTo > 0) return startUs(own, slot, own.periodUs - fadedTo)',
-    becomes: [
-      'if (true) return startUs(own, slot, own.periodUs - fadedTo)',
-      'if (fadedTo >= 0) return startUs(own, slot, own.periodUs - fadedTo)',
-    ],
-    proof:
-      'If the count has to fade to nothing, that is at the end of the slot, which is the start of the next. There the full slots and the oldest count together are what the full slots were, and the loop returns that time too.',
-  },
-  {
-    file: 'src/algorithms/sliding-window/sliding-window.ts',
     scope: 'advance',
     line: 'if (slot === s[i + SLOT]) return',
     becomes: ['if (false) return'],
@@ -461,7 +277,11 @@ export const PROOFS = [
     becomes: ['for (let slot = newest; slot >= oldest && left >= 0; slot -= 1) {'],
     proof: 'Of nothing that is left, nothing is taken out of the slots that follow.',
   },
-  { file: 'src/algorithms/sliding-log/sliding-log.ts', everywhere: ['i + FIRST', 'i - FIRST'], proof: 'FIRST is 0.' },
+  {
+    file: 'src/algorithms/sliding-log/sliding-log.ts',
+    everywhere: ['i + FIRST', 'i - FIRST'],
+    proof: 'FIRST is 0.',
+  },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
     scope: 'untilUs',
@@ -573,36 +393,6 @@ export const PROOFS = [
     becomes: ['if (false) return'],
     proof:
       'Where none has left, nothing is subtracted, and the oldest entry is begun with where it stands: all words are written as they are.',
-  },
-  {
-    file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'moveTo',
-    line: 'if (own === to) return',
-    becomes: ['if (false) return'],
-    proof: 'Under one rule nothing is left to drop the second time, and its ring fits.',
-  },
-  {
-    file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'moveTo',
-    line: 'if ((s[i + ROOM] as number) > roomIn(to, s, i)) fitInto(to, s, i, atUs)',
-    becomes: ['if ((s[i + ROOM] as number) >= roomIn(to, s, i)) fitInto(to, s, i, atUs)'],
-    proof:
-      'A ring that just fits holds no more entries than fit and keeps its room. They move to the front, and entries are found wherever they lie.',
-  },
-  {
-    file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'add',
-    line: 'if (isHeld && (s[i + NEWEST] as number) > timeUs) {',
-    becomes: ['if (isHeld && (s[i + NEWEST] as number) >= timeUs) {'],
-    proof:
-      'At the time of the newest entry `addBefore` finds that one, which counts something, and adds the cost to it and to the total: the same words are written.',
-  },
-  {
-    file: 'src/algorithms/sliding-log/sliding-log.ts',
-    scope: 'fitInto',
-    line: 'if ((s[i + HELD] as number) > 1) straighten(s, i)',
-    becomes: ['if ((s[i + HELD] as number) >= 1) straighten(s, i)', 'if ((s[i + HELD] as number) > 0) straighten(s, i)'],
-    proof: 'Where nothing but the newest is held, there is nothing to move, and all words are written as they are.',
   },
   {
     file: 'src/algorithms/sliding-log/sliding-log.ts',
@@ -744,8 +534,8 @@ export const PROOFS = [
   {
     file: 'src/algorithms/codec.lua',
     scope: 'newLong',
-    line: 'for k = from, tag >= const.BACK and words or 0, 2 do',
-    becomes: ['for k = from, tag >= const.BACK and words or 1, 2 do'],
+    line: 'for k = from, tag >= const.WIDEST and words or 0, 2 do',
+    becomes: ['for k = from, tag >= const.WIDEST and words or 1, 2 do'],
     proof: '`from` is 5 or 6: neither loop is entered.',
   },
   {
@@ -870,8 +660,16 @@ export const PROOFS = [
     ],
     proof: 'The period is a power of ten microseconds, and 366 days are between 3 x 10^13 and 4 x 10^13 of them: all three end at 10^13.',
   },
-  { file: 'src/algorithms/concurrency/concurrency.ts', everywhere: ['i + AT', 'i - AT'], proof: 'AT is 0.' },
-  { file: 'src/algorithms/concurrency/entries.ts', everywhere: ['i + AT', 'i - AT'], proof: 'AT is 0.' },
+  {
+    file: 'src/algorithms/concurrency/concurrency.ts',
+    everywhere: ['i + AT', 'i - AT'],
+    proof: 'AT is 0.',
+  },
+  {
+    file: 'src/algorithms/concurrency/entries.ts',
+    everywhere: ['i + AT', 'i - AT'],
+    proof: 'AT is 0.',
+  },
   {
     file: 'src/algorithms/concurrency/concurrency.ts',
     scope: 'repair',
@@ -1183,13 +981,6 @@ export const PROOFS = [
   },
   {
     file: 'src/algorithms/codec.ts',
-    scope: '',
-    line: 'export const MAX_WORDS = 300_000',
-    becomes: ['export const MAX_WORDS = 300001'],
-    proof: 'Only logs have so many words, and a log has an even number of them.',
-  },
-  {
-    file: 'src/algorithms/codec.ts',
     scope: 'tagsIn',
     line: 'while (reader.at < Math.min(headEnd, at + LEAD / 2)) tags.push(...pairIn(reader))',
     becomes: ['while (reader.at < Math.min(headEnd, at + LEAD / 3)) tags.push(...pairIn(reader))'],
@@ -1249,8 +1040,20 @@ export const PROOFS = [
     becomes: ['while (count >= 0 && s[i + count - 1] === 0) count -= 1'],
     proof: 'Of a count of 0 or less no word is written.',
   },
-  { file: 'src/algorithms/codec.ts', scope: 'tagOf', line: 'let least = 0', becomes: ['let least = 1'], proof: 'The first word sets it.' },
-  { file: 'src/algorithms/codec.ts', scope: 'tagOf', line: 'let most = 0', becomes: ['let most = 1'], proof: 'The first word sets it.' },
+  {
+    file: 'src/algorithms/codec.ts',
+    scope: 'tagOf',
+    line: 'let least = 0',
+    becomes: ['let least = 1'],
+    proof: 'The first word sets it.',
+  },
+  {
+    file: 'src/algorithms/codec.ts',
+    scope: 'tagOf',
+    line: 'let most = 0',
+    becomes: ['let most = 1'],
+    proof: 'The first word sets it.',
+  },
   {
     file: 'src/algorithms/codec.ts',
     scope: 'pair',
@@ -1279,7 +1082,7 @@ export const PROOFS = [
     scope: 'newLong',
     line: 'if even < const.BACK and odd < const.BACK then',
     becomes: ['if even <= const.BACK and odd < const.BACK then', 'if even < const.BACK and odd <= const.BACK then'],
-    proof: 'A tag of 8 alone, or 15, takes no bytes: `I0` packs nothing, whatever the number is.',
+    proof: 'A tag of 8 takes no bytes: `I0` packs nothing, whatever the number is.',
   },
   {
     file: 'src/algorithms/codec.lua',
@@ -1293,14 +1096,14 @@ export const PROOFS = [
     scope: 'newLong',
     line: 'numbers[k] = even < const.BACK and s[k] or idleAtUs - s[k]',
     becomes: ['numbers[k] = even <= const.BACK and s[k] or idleAtUs - s[k]'],
-    proof: 'A tag of 8 alone, or 15, takes no bytes: `I0` packs nothing, whatever the number is.',
+    proof: 'A tag of 8 takes no bytes: `I0` packs nothing, whatever the number is.',
   },
   {
     file: 'src/algorithms/codec.lua',
     scope: 'newLong',
     line: 'numbers[k + 1] = k < count and (odd < const.BACK and s[k + 1] or idleAtUs - s[k + 1]) or nil',
     becomes: ['numbers[k + 1] = k < count and (odd <= const.BACK and s[k + 1] or idleAtUs - s[k + 1]) or nil'],
-    proof: 'A tag of 8 alone, or 15, takes no bytes: `I0` packs nothing, whatever the number is.',
+    proof: 'A tag of 8 takes no bytes: `I0` packs nothing, whatever the number is.',
   },
   {
     file: 'src/algorithms/codec.lua',
@@ -1461,20 +1264,8 @@ export const PROOFS = [
     file: 'src/algorithms/word-tag.lua',
     scope: '',
     line: 's_k = 0',
-    becomes: ['s_k = 1', 's_k = 1 (2)'],
-    proof: 'A tag of 8 alone, or 15, takes no bytes: `I0` packs nothing, whatever the number is.',
-  },
-  {
-    file: 'src/algorithms/word-tag.lua',
-    scope: '',
-    line: 'if back >= 0 and back < const.MAX_BACK and (back < s_k or s_k < 0) then',
-    becomes: [
-      'if back > 0 and back < const.MAX_BACK and (back < s_k or s_k < 0) then',
-      'if back >= 1 and back < const.MAX_BACK and (back < s_k or s_k < 0) then',
-      'if back >= 0 and back < const.MAX_BACK and (back < s_k or s_k <= 0) then',
-      'if back >= 0 and back < const.MAX_BACK and (back < s_k or s_k < 1) then',
-    ],
-    proof: 'A word that is the end itself, or 0, was answered before, and words are whole.',
+    becomes: ['s_k = 1'],
+    proof: 'A tag of 8 takes no bytes: `I0` packs nothing, whatever the number is.',
   },
   {
     file: 'src/stores/redis/fast-path.lua',
@@ -1562,13 +1353,6 @@ export const PROOFS = [
     line: 's_k = t_k > 0 and s_k or 0',
     becomes: ['s_k = t_k >= 0 and s_k or 0'],
     proof: 'A word without bytes was unpacked as 0, or not at all.',
-  },
-  {
-    file: 'src/stores/redis/fast-word.lua',
-    scope: '',
-    line: 's_k = -1',
-    becomes: ['s_k = -2'],
-    proof: 'A date below 0 is none, and what changes a state writes its date anew. No other word of these states is -1.',
   },
   {
     file: 'src/stores/redis/fast-path.lua',
@@ -1659,13 +1443,6 @@ export const PROOFS = [
     becomes: ['cell.rule = library().ruleBy(label, false)'],
     proof:
       'The label is of a limit that a caller can make, and the checks refuse none of these: rate.ts bounds the figures as they do, and the largest state, that of a log of 100,000, has 250,009 words. (Permits in Redis have a lease, with which 1,000 calls hold them at most.)',
-  },
-  {
-    file: 'src/stores/redis/general-path.lua',
-    scope: 'say',
-    line: "if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then",
-    becomes: ['if false then', "if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and isReservation then"],
-    proof: 'The client reads an answer in full as it reads the short one, and the ticket of a reservation behind either.',
   },
   {
     file: 'src/stores/redis/general-path.lua',
@@ -1820,30 +1597,6 @@ export const PROOFS = [
     line: 'local s = { 0, 0, 0, 0 }',
     becomes: ['local s = { 1, 0, 0, 0 }', 'local s = { 0, 1, 0, 0 }', 'local s = { 0, 0, 1, 0 }'],
     proof: 'A state that is not held is cleared by what decides.',
-  },
-  {
-    file: 'src/stores/redis/general-path.lua',
-    scope: 'addCell',
-    line: 'verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },',
-    becomes: [
-      'verdict = { outcome = true, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },',
-      'verdict = { outcome = false, remaining = 1, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },',
-      'verdict = { outcome = false, remaining = 0, retryUs = 1, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },',
-      'verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 1, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },',
-      'verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 1, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },',
-      'verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 1, enteredUs = 0, ticket = nil, given = 0 },',
-      'verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 1, ticket = nil, given = 0 },',
-    ],
-    proof: 'What decides writes all of a verdict before it is said.',
-  },
-  {
-    file: 'src/stores/redis/general-path.lua',
-    scope: 'addCell',
-    line: 'verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },',
-    becomes: [
-      'verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 1 },',
-    ],
-    proof: 'What was given is said of `give`, `settle`, `renew` and `line` alone (`isGiven`), and each of these writes it first.',
   },
   {
     file: 'src/stores/redis/general-path.lua',
@@ -2357,21 +2110,6 @@ export const PROOFS = [
   {
     file: 'src/stores/redis/pages.lua',
     scope: 'grown',
-    line: 'if not (most >= 0 and most <= 2 * own.words) then',
-    becomes: ['if not (most > 0 and most <= 2 * own.words) then', 'if not (most >= 1 and most <= 2 * own.words) then'],
-    proof: 'A state needs its first words at least.',
-  },
-  {
-    file: 'src/stores/redis/pages.lua',
-    scope: 'grown',
-    line: 'if not (most >= 0 and most <= 2 * own.words) then',
-    becomes: ['if not (most >= 0 and most < 2 * own.words) then', 'if not (most >= 0 and most <= 3 * own.words) then'],
-    proof:
-      'To make room for one more charge needs at most a quarter more words than a rule has, and twelve. More are said by states that were damaged: they are read as far as they go, or are refused with the next word.',
-  },
-  {
-    file: 'src/stores/redis/pages.lua',
-    scope: 'grown',
     line: 'for k = 1, words == 0 and fresh or 0 do',
     becomes: ['for k = 2, words == 0 and fresh or 0 do'],
     proof: 'The first word is cleared by what decides, and does not tell how many are needed.',
@@ -2441,13 +2179,6 @@ export const PROOFS = [
       's.at, s.words, s.head, s.length, s.count = at, words, head, words + 0, 0',
     ],
     proof: '`grown` sets the length of a log, and a slot of a window is read before it is written, so that its length is not asked for.',
-  },
-  {
-    file: 'src/stores/redis/pages.lua',
-    scope: 'wordsToWrite',
-    line: 'words = needed < words and needed or words',
-    becomes: ['words = needed <= words and needed or words'],
-    proof: 'Where both are the same, either is the less.',
   },
   {
     file: 'src/stores/redis/pages.lua',
@@ -2593,17 +2324,6 @@ export const PROOFS = [
     line: 'cell.s.length = cell.rule.words + 1',
     becomes: ['cell.s.length = cell.rule.words + 2'],
     proof: 'What decides asks for whole places from 1 on, and writes only where there is room, which `grown` has bounded.',
-  },
-  {
-    file: 'src/stores/redis/general-path.lua',
-    scope: 'oneRun',
-    line: "cell.left = { numbers = '', words = { [0] = ofUs, length = 1 } }",
-    becomes: [
-      "cell.left = { numbers = '', words = { [1] = ofUs, length = 1 } }",
-      "cell.left = { numbers = '', words = { [0] = ofUs, length = 2 } }",
-      "cell.left = { numbers = '', words = { [0] = ofUs, length = 0 } }",
-    ],
-    proof: 'The time is written below, and nothing but that word is asked for.',
   },
 ]
 // biome-ignore-end lint/suspicious/noTemplateCurlyInString: lines of source, as they are

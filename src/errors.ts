@@ -21,6 +21,8 @@ export interface SluiceErrorOptions {
    * next one. Default false.
    */
   readonly isolated?: boolean
+  /** Of a limit that cannot be kept: the value nearest to the wrong one that works. */
+  readonly nearest?: number | string | undefined
 }
 
 /**
@@ -32,6 +34,7 @@ const OURS = Symbol.for('sluice.error')
 export class SluiceError extends Error {
   readonly code: SluiceErrorCode
   readonly isolated: boolean
+  declare readonly nearest?: number | string
 
   /** A class that extends it has instances of its own. */
   static override [Symbol.hasInstance](value: unknown): boolean {
@@ -48,6 +51,7 @@ export class SluiceError extends Error {
     this.name = 'SluiceError'
     this.code = code
     this.isolated = options.isolated ?? false
+    if (options.nearest !== undefined) this.nearest = options.nearest
   }
 }
 

@@ -19,8 +19,6 @@ export {
   type HoldingLimiter,
   type Limiter,
   type Permit,
-  type RefundOptions,
-  type Reservation,
   type ReserveOptions,
   type Settleable,
   type SettleOptions,

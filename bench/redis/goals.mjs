@@ -70,13 +70,9 @@ export const GOALS = [
   atMost(1, 'milliseconds of a script call, median of the rounds', scriptMs),
   atMost(2, 'denied hot key with the denial cache, time per call to the memory store', deniedToMemory),
   atMost(1.5, 'one decision with 10 to 50,000 entries, median, to the smallest', grown('entries', 'decision')),
-  atMost(2, 'one decision with 10 to 1,000 slots, median, to the smallest', grown('slots', 'decision')),
-  atMost(
-    1,
-    'milliseconds of the script when half of the window has just left, up to 50,000 entries and 1,000 slots',
-    grownScriptMs('half'),
-  ),
-  atMost(1, 'milliseconds of the script of a refund of the oldest, up to 50,000 entries and 1,000 slots', grownScriptMs('refund')),
+  atMost(2, 'one decision with 10 to 100 slots, median, to the smallest', grown('slots', 'decision')),
+  atMost(1, 'milliseconds of the script when half of the window has just left, up to 50,000 entries and 100 slots', grownScriptMs('half')),
+  atMost(1, 'milliseconds of the script of a refund of the oldest, up to 50,000 entries and 100 slots', grownScriptMs('refund')),
   atMost(1, 'script time for each of 100 limits in one limiter, to each of 10', timeForEachLimit),
 ]
 

@@ -30,8 +30,8 @@ export const GROWTHS = {
     holds: true,
   },
   slots: {
-    sizes: [10, 20, 50, 100, 200, 500, 1000],
-    quickSizes: [10, 50, 200],
+    sizes: [10, 20, 50, 100],
+    quickSizes: [10, 50, 100],
     limits: (slots) => slidingWindow({ limit: 1_000_000, window: WINDOW_MS, slots }),
     holds: true,
   },
@@ -113,7 +113,7 @@ function leap({ limiter, clock, endMs }, k) {
  */
 function refund({ limiter, clock, startMs, stepMs, endMs }, key, k) {
   clock.setMs(endMs)
-  return limiter.refund(key, 1, { atMs: startMs + k * stepMs })
+  return limiter.settle(key, 0, { of: { atMs: startMs + k * stepMs, parts: { default: { resetAfterMs: 0 } } } })
 }
 
 /** That refunds find what they give back. */

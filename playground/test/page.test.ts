@@ -155,8 +155,8 @@ describe('the sentence over the picture', () => {
   test('is told in Chinese, as are mistakes in a limit', async () => {
     const page = await playground('', { locale: 'zh-CN' })
     expect(await sentence(page)).toBe('限额：每秒 10 次。固定窗口在 20 ms 内放行了 20 次；滑动日志在任何窗口内都不超过 10 次。')
-    await page.fill('[data-part=permits]', '0')
-    await page.waitForSelector('.common .error:has-text("许可数 0：应为")')
+    await page.fill('[data-part=permits]', '-1')
+    await page.waitForSelector('.common .error:has-text("许可数 -1：应为")')
     expect(await page.locator('[aria-invalid=true]').count()).toBe(1)
   })
 })
@@ -262,8 +262,8 @@ describe('limits', () => {
       '1',
       'd',
     ])
-    await page.fill('[data-part=permits]', '0')
-    expect(await common.locator('.error').textContent()).toContain('Permits 0: must be a whole number')
+    await page.fill('[data-part=permits]', '-1')
+    expect(await common.locator('.error').textContent()).toContain('Permits -1: must be a whole number')
     await page.fill('[data-part=permits]', '3')
     expect(await common.locator('.error').textContent()).toBe('')
     await page.waitForFunction(() => location.hash.includes('gcra=3,3/d'))

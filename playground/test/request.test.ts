@@ -10,7 +10,6 @@ const asked = (part: Partial<TryInput> = {}): TryInput => ({
   plan: '',
   maxWaitMs: '1000',
   timeoutMs: '2000',
-  atMs: '',
   actual: '1',
   of: '',
   domain: '',
@@ -29,7 +28,7 @@ describe('a question on the wire', () => {
   test('has what its verb takes, and nothing of the others', () => {
     expect(bodyOf({ verb: 'reserve' })).toEqual({ limiter: 'api', key: 'user:42', verb: 'reserve', maxWaitMs: 1000 })
     expect(bodyOf({ verb: 'acquire' })).toEqual({ limiter: 'api', key: 'user:42', timeoutMs: 2000 })
-    expect(bodyOf({ verb: 'refund', atMs: '5.5', plan: 'pro' })).toEqual({ limiter: 'api', key: 'user:42', verb: 'refund', atMs: 5.5 })
+    expect(bodyOf({ verb: 'refund', plan: 'pro' })).toEqual({ limiter: 'api', key: 'user:42', verb: 'refund' })
     expect(wireRequest(asked({ verb: 'acquire' })).path).toBe('/v1/acquire')
   })
 
@@ -54,8 +53,13 @@ describe('a question on the wire', () => {
   })
 
   test('settles the last decision that charged something', () => {
-    const answer = JSON.stringify({ atMs: 5, outcome: 'allowed', remaining: 1, parts: { a: { resetAfterMs: 7, remaining: 1 } } })
-    const needed = '{"atMs":5,"outcome":"allowed","parts":{"a":{"resetAfterMs":7}}}'
+    const answer = JSON.stringify({
+      atMs: 5,
+      outcome: 'allowed',
+      remaining: 1,
+      parts: { a: { resetAfterMs: 7, delayMs: 2, remaining: 1 } },
+    })
+    const needed = '{"atMs":5,"outcome":"allowed","parts":{"a":{"resetAfterMs":7,"delayMs":2}}}'
     for (const verb of ['consume', 'reserve', 'acquire'] as const) expect(decisionIn(wireRequest(asked({ verb })), answer)).toBe(needed)
     for (const verb of ['peek', 'refund', 'charge', 'look', 'reset'] as const) {
       expect(decisionIn(wireRequest(asked({ verb })), answer)).toBeUndefined()

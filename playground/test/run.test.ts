@@ -42,6 +42,23 @@ test('only the fixed window lets twenty pass around the boundary', () => {
   ])
 })
 
+test('limits of 0 let nothing pass, say so of each call, and draw a line at 0', () => {
+  const none = equalLimits(0, '1s')
+  const { rows } = play(
+    boundary(),
+    TYPES.map((type) => none[type]),
+  )
+  for (const { totals, ceiling, high, capacity } of rows) {
+    expect([totals.admitted, totals.refused, totals.mostInWindow, ceiling, capacity]).toEqual([0, 20, 0, 0, 0])
+    expect([...high].every((value) => value === 0)).toBe(true)
+  }
+  const moments = new Cursor(
+    boundary(),
+    TYPES.map((type) => none[type]),
+  ).at(3)
+  for (const moment of moments) expect(explained(moment, en)).toBe('needs 1, but there are never more than 0')
+})
+
 test('it counts what the simulation in the terminal counts', () => {
   const limits = {
     fixedWindow: fixedWindow({ limit: 10, window: '1s' }),

@@ -83,7 +83,7 @@ describe('an address', () => {
     'traffic=nonsense',
     'traffic=constructor',
     'traffic=tape&id=none',
-    'gcra=0,1/s',
+    'gcra=-1,1/s',
     'gcra=5,fast',
     'show=nothing',
     'slidingLog=1e99,1s',
@@ -91,6 +91,10 @@ describe('an address', () => {
     'count=-1',
   ])('that makes no sense (%s) is the beginning', (text) => {
     expect(fromAddress(text)).toEqual(FIRST_STATE)
+  })
+
+  test('may have a limit that admits nothing', () => {
+    expect(fromAddress('gcra=0,1/s').limits.gcra).toEqual({ type: 'gcra', burst: 0, rate: '1/s' })
   })
 
   test('never throws, whatever is in it', () => {

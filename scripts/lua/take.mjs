@@ -193,7 +193,9 @@ function verbBy(verb, program, decide, algorithm, rule, isInVariables) {
   const told = [variable('outcome', STRING, false), ...TOLD.map((name) => variable(name, NUMBER, false))]
   const verdict = fieldsOf({ ...Object.fromEntries(told.map((each) => [each.name, each])), atUs: undefined, ticket: undefined })
   const tokens = variable('tokens', WORDS)
-  const left = isBookable(algorithm) ? fieldsOf({ numbers: OWN_NUMBERS, words: { type: 'Static', elements: [drainedUs] } }) : nothing
+  const left = isBookable(algorithm)
+    ? fieldsOf({ numbers: OWN_NUMBERS, words: { type: 'Static', elements: [drainedUs, ofUs, ofUs, literal(0)] } })
+    : nothing
   const ticket = verb === 'renew' ? fieldsOf({ numbers: OWN_NUMBERS, words: tokens }) : left
   const cell = fieldsOf({ rule, own: rule, cost, ticket, s, i: literal(1), isHeld, changed, verdict })
   const { node } = program.binding(decide, 'decide', { start: 0 })

@@ -16,7 +16,7 @@ export { type HeaderStyle, headerWriter, secondsOf } from '../../src/http/header
 export { EXCEEDED, REDUCED } from '../../src/http/refusal.ts'
 export { boundedKey } from '../../src/http/short-key.ts'
 export * from '../../src/index.ts'
-export { type Cost, checkNames, costFor, instantUs, type Key, keyFor, spanUs } from '../../src/limiter/input.ts'
+export { type Cost, checkNames, costFor, type Key, keyFor, spanUs } from '../../src/limiter/input.ts'
 export type { Entrusted } from '../../src/limiter/permit.ts'
 export { type Following, followLoad, type RateChange } from '../../src/load/follow-load.ts'
 export type { Signal as LoadSignal } from '../../src/load/signal.ts'

@@ -39,11 +39,11 @@ describe('sluice check', () => {
 
   test('says what is wrong, and where', () => {
     const file = join(folder, 'bad.yaml')
-    writeFileSync(file, 'limiters:\n  api: { limits: { type: gcra, rate: 1/s, burst: 0 } }\n')
+    writeFileSync(file, 'limiters:\n  api: { limits: { type: gcra, rate: 1/s, burst: -1 } }\n')
     expect(sluice('check', file)).toEqual({
       status: 1,
       stdout: '',
-      stderr: `${file}:2:50: gcra burst 0 must be a whole number from 1 to 1,000,000,000\n`,
+      stderr: `${file}:2:50: gcra burst -1 must be a whole number from 0 to 1,000,000,000\n`,
     })
   })
 
@@ -103,7 +103,7 @@ describe('sluice serve', () => {
       // Before the log.
       expect(service.lines.find((line) => line !== '')).toMatch(/^Sluice is running/)
       expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
-      writeFileSync(file, 'limiters: { api: { limits: { type: gcra, rate: 1/s, burst: 0 } } }\n')
+      writeFileSync(file, 'limiters: { api: { limits: { type: gcra, rate: 1/s, burst: -1 } } }\n')
       expect(JSON.parse(await service.line('is refused, the old one goes on'))).toMatchObject({
         reason: expect.stringContaining(`${file}:1:`),
       })

@@ -116,8 +116,23 @@ describe('a mistake is shown with its line and column:', () => {
     ],
     [
       'a bad number',
-      'limiters:\n  api:\n    limits: { type: gcra, rate: 1/s, burst: 0 }',
-      'x.yaml:3:45: gcra burst 0 must be a whole number',
+      'limiters:\n  api:\n    limits: { type: gcra, rate: 1/s, burst: -1 }',
+      'x.yaml:3:45: gcra burst -1 must be a whole number from 0 to',
+    ],
+    [
+      'a burst that is too large for its rate',
+      'limiters:\n  api:\n    limits: { type: gcra, rate: 1/30d, burst: 1000 }',
+      'x.yaml:3:47: gcra burst 1000 must be at most 868 at this rate, to be counted exactly',
+    ],
+    [
+      'bookings too far ahead for a plan',
+      `limiters:\n  api:\n    limits: ${LIMIT}\n    plans: { pro: { type: gcra, rate: 999983/d, burst: 25000 } }\n    maxAheadMs: 31622400000`,
+      "x.yaml:5:17: plan 'pro': limit 'default': gcra burst 25000 at this rate allows a maxAheadMs of at most 21544003502.49",
+    ],
+    [
+      'a rate to follow that is too slow for the burst',
+      'limiters:\n  api:\n    limits: { type: gcra, rate: 10/s, burst: 1000000 }\n    follow: { signal: cpu, min: 1/d, max: 10/s, from: 0.5, to: 0.9 }',
+      'x.yaml:4:33: follow min "1/d": gcra burst 1000000 must be at most',
     ],
     [
       'a bad rate',
@@ -204,7 +219,7 @@ describe('a mistake is shown with its line and column:', () => {
   })
 
   test('all of them at once', () => {
-    const text = 'limiters:\n  a: { limits: { type: gcra, rate: 1/s, burst: 0 } }\n  b: { limits: { type: gcra, rate: 0/s, burst: 1 } }\n'
+    const text = 'limiters:\n  a: { limits: { type: gcra, rate: 1/s, burst: -1 } }\n  b: { limits: { type: gcra, rate: 0/s, burst: 1 } }\n'
     expect(messageFor(text).split('\n')).toHaveLength(2)
   })
 
@@ -216,7 +231,7 @@ describe('a mistake is shown with its line and column:', () => {
       - { key: b, denied: true, limit: ${LIMIT} }
       - { key: c }
 limiters:
-  a: { limits: { type: gcra, rate: ten, burst: 0, foo: 1 } }
+  a: { limits: { type: gcra, rate: ten, burst: x, foo: 1 } }
   b: { limits: { type: fixedWindow } }
   c: { limits: { type: slidingWindow, limit: x, window: y, slots: z } }
 `
@@ -229,7 +244,7 @@ limiters:
       'x.yaml:5:40: limit',
       'x.yaml:6:9: descriptor "c"',
       'x.yaml:8:36: gcra rate "ten"',
-      'x.yaml:8:48: gcra burst 0',
+      'x.yaml:8:48: gcra burst "x"',
       'x.yaml:8:51: gcra "foo"',
       'x.yaml:9:16: fixedWindow window',
       'x.yaml:9:16: fixedWindow limit',
@@ -314,6 +329,12 @@ test.each([...guide.matchAll(/^```yaml\n(.*?)^```/gms)].map(([, text]) => text a
     expect(messageFor(text)).toBe('')
   },
 )
+
+test('a limit of 0 is explained as what it does, and a rate as it was written', () => {
+  const limits = '{ a: { type: gcra, rate: 10/s, burst: 0 }, b: { type: gcra, rate: 99991/d, burst: 99991 } }'
+  const text = explained(readConfig(`limiters: { api: { limits: ${limits} } }`, 'x.yaml'))
+  expect(text).toContain('  a: nothing passes (gcra)\n  b: 99991 per d, up to 99991 at once after a rest (gcra)\n')
+})
 
 test('hits that are charged whether they fit or not stand beside a limit, and are explained', () => {
   const domain = (rule: string) => `domains:\n  ai:\n    descriptors:\n      - ${rule}\n`

@@ -156,6 +156,17 @@ describe('settle', () => {
     expect((await decide({ limiter: 'two', key: 'u1' })).body).toMatchObject({ allowed: false, policy: 'tokens', retryAfterMs: 36_600 })
   })
 
+  test('gives a reservation back before its time, less what was reserved after it', async () => {
+    await decide({ ...ask, cost: 3 })
+    const { body: first } = await decide({ ...ask, verb: 'reserve', cost: 2 })
+    const { body: second } = await decide({ ...ask, verb: 'reserve' })
+    expect([first.delayMs, second.delayMs]).toEqual([2_000, 3_000])
+    await settle({ ...ask, cost: 2, actual: 0, of: first })
+    expect((await decide({ ...ask, verb: 'peek' })).body.retryAfterMs).toBe(3_000)
+    await settle({ ...ask, actual: 0, of: second })
+    expect((await decide({ ...ask, verb: 'peek' })).body.retryAfterMs).toBe(2_000)
+  })
+
   test('needs no more of a decision than when, and until when', async () => {
     await decide({ ...ask, cost: 1 })
     await settle(settlement)
@@ -185,6 +196,11 @@ describe('settle', () => {
     [{ ...settlement, of: { parts: settlement.of.parts } }, 400, 'atMs undefined must be'],
     [{ ...settlement, of: { atMs: 5, parts: {} } }, 400, "resetAfterMs of limit 'default' undefined must be"],
     [{ ...settlement, of: { atMs: 5 } }, 400, "resetAfterMs of limit 'default' undefined must be"],
+    [
+      { ...settlement, of: { atMs: 5, parts: { default: { resetAfterMs: 1, delayMs: -1 } } } },
+      400,
+      "delayMs of limit 'default' -1 must be",
+    ],
     [{ ...settlement, of: { ...settlement.of, limiter: 'two' } }, 400, 'of.limiter "two" must be "api"'],
     [{ ...settlement, atMs: 5 }, 400, '"atMs" is not an option of settle: there is limiter, key, cost, plan, actual, of'],
     [{ ...settlement, limiter: 'none' }, 404, 'there is no limiter "none"'],
@@ -368,9 +384,9 @@ describe('bad input is refused with the reason and touches nothing:', () => {
     [{ ...ask, plan: 5 }, 400, 'plan 5 must be the name of a plan'],
     [{ ...ask, verb: 'steal' }, 400, 'verb "steal" must be one of consume, peek, reserve, refund'],
     [{ ...ask, csot: 1 }, 400, '"csot" is not an option of a decision'],
-    [{ ...ask, atMs: 1 }, 400, 'atMs 1 goes with verb refund, not with consume'],
+    [{ ...ask, verb: 'refund', atMs: 1 }, 400, '"atMs" is not an option of a decision: there is limiter, key, cost, plan, verb, maxWaitMs'],
+    [{ ...ask, maxWaitMs: 1 }, 400, 'maxWaitMs 1 goes with verb reserve, not with consume'],
     [{ ...ask, verb: 'reserve', maxWaitMs: -1 }, 400, 'maxWaitMs -1 must be milliseconds'],
-    [{ ...ask, verb: 'refund', atMs: '1' }, 400, 'atMs "1" must be milliseconds'],
     [{ decisions: [] }, 400, 'decisions [] must be a list of 1 to 1000'],
     [{ decisions: {} }, 400, 'decisions {} must be a list'],
     [{ decisions: Array(1001).fill(ask) }, 400, 'must be a list of 1 to 1000'],

@@ -362,7 +362,7 @@ test('hours of it grow nothing', async () => {
   expectNoFailure(long)
 })
 
-const QUESTION = { verb: 'consume', cost: 1_000, plan: undefined, maxWaitMs: undefined, atMs: undefined } as const
+const QUESTION = { verb: 'consume', cost: 1_000, plan: undefined, maxWaitMs: undefined } as const
 
 // The last one: the others have to be run before.
 test('where there are tokens for reading, the stream wants one', async () => {

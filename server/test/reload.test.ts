@@ -50,9 +50,9 @@ test('a good file changes the numbers and keeps what keys have used', async () =
 })
 
 test('a bad file changes nothing, and says where it is wrong', async () => {
-  writeFileSync(file, withBurst(0))
+  writeFileSync(file, withBurst(-1))
   config.reload()
-  expect(reports).toEqual([{ result: 'refused', reason: expect.stringMatching(/sluice\.yaml:3:45: gcra burst 0 must be a whole number/) }])
+  expect(reports).toEqual([{ result: 'refused', reason: expect.stringMatching(/sluice\.yaml:3:45: gcra burst -1 must be a whole number/) }])
   expect(await standing()).toEqual({ limit: 3, remaining: 1 })
   writeFileSync(file, withBurst(5))
   config.reload()

@@ -40,6 +40,8 @@ export const permits = { type: 'integer', minimum: 1, maximum: 1_000_000_000 }
 
 export const rateOf = (description: string) => ({ $ref: '#/$defs/rate', description, examples: ['10/s', '100/min', '5/10s'] })
 export const permitsOf = (description: string, example: number) => ({ ...permits, description, examples: [example] })
+/** What an idle key admits at once: with 0, nothing passes. */
+export const capacityOf = (description: string, example: number) => ({ ...permitsOf(description, example), minimum: 0 })
 export const windowOf = (description: string) => ({ $ref: '#/$defs/duration', description, examples: ['10s', '1h', 500] })
 
 export function limitSchema(type: string, description: string, required: Options, optional: Options = {}): LimitSchema {

@@ -5,7 +5,7 @@
  * from the layers above: the time is an argument, and the store decides where the numbers lie.
  * Redis runs the same functions: a generator turns this TypeScript into Lua
  * (docs/decisions/lua-from-typescript.md), which is why it is written in a small part of the
- * language. An algorithm is at most twelve functions, of which eight are in all of them.
+ * language. An algorithm is at most thirteen functions, of which nine are in all of them.
  *
  * **State** is a few doubles, lying in `s` from index `i` on. All zeros is the state of a key that
  * has used nothing. The functions that read never write; `repair`, `charge` and `giveBack` write
@@ -49,14 +49,29 @@ export interface Algorithm<R extends Rule = Rule> {
   /** The largest capacity that a rule may have, where it is less than `MAX_PERMITS`. */
   readonly maxCapacity?: number
 
+  /** Whether a limit has such figures: those of a state that is read may be anything. */
+  isLimit(figures: readonly number[]): boolean
+
   /** The rule that these figures stand for. */
   ruleOf(figures: readonly number[]): R
+
+  /**
+   * If bookable: the rule for a limiter that books so far ahead. `of` begins the message of a
+   * refusal.
+   */
+  bookedAhead?(rule: R, aheadUs: number, of: string): R
 
   /**
    * For states that grow: how many doubles this one may need after one more charge. Without it,
    * always `words` of the rule.
    */
   neededWords?(s: Float64Array, i: number): number
+
+  /**
+   * For states that may keep more under a smaller capacity than `words` of its rule: how many
+   * doubles this one takes.
+   */
+  heldWords?(s: Float64Array, i: number): number
 
   /**
    * Repairs a state that is dated in the future, because the clock stepped back: what was used is
@@ -73,11 +88,14 @@ export interface Algorithm<R extends Rule = Rule> {
    */
   untilUs(own: R, s: Float64Array, i: number, nowUs: number, room: number, place?: number): number
 
+  /**
+   * If bookable: how long until all that is in use, once it is expressed at the pace of `to`, would
+   * drain to `room` permits within `aheadUs`.
+   */
+  movesInUs?(own: R, to: R, s: Float64Array, i: number, nowUs: number, room: number, aheadUs: number): number
+
   /** How long until the key is idle, as if never used. */
   resetUs(own: R, s: Float64Array, i: number, nowUs: number): number
-
-  /** If bookable: how long until a caller that is charged `cost` now, under `to`, may act. */
-  dueUs?(own: R, to: R, s: Float64Array, i: number, nowUs: number, cost: number): number
 
   /**
    * Charges `cost`, whether it fits or not: the caller has asked and decided. The state is written
@@ -87,26 +105,11 @@ export interface Algorithm<R extends Rule = Rule> {
   charge(own: R, to: R, s: Float64Array, i: number, nowUs: number, cost: number): number
 
   /**
-   * For what knows when it was charged: charges `cost` as of `ofUs`, as if it had been charged
-   * then. Tells whether it wrote: what was charged then may no longer count. Without it, what is
-   * charged later is charged now.
+   * Gives `cost` back, never above idle: as of now, or what still counts of one charge. That is
+   * known to levels by `charge`, and to all else by `ofUs` (-1: none), when it was entered. Answers
+   * how many whole permits were given back, -1 if nothing was written.
    */
-  chargeAt?(own: R, to: R, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number): boolean
-
-  /**
-   * Gives `cost` back, never above idle. `ofUs` (or -1) is when it was entered. With `booked` it
-   * cancels a reservation before its time: its cost minus what was reserved after it, and nothing
-   * if the state was written at another pace since. Answers how many whole permits were given back,
-   * -1 if nothing was written.
-   */
-  giveBack(own: R, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number, booked: Booked<R> | undefined): number
-
-  /**
-   * If bookable: gives back no more than would still be in use of a charge, had no call come after
-   * it. `left`: the rule it was made under, and when it would have drained. Answers as `giveBack`
-   * does.
-   */
-  giveRest?(own: R, s: Float64Array, i: number, nowUs: number, cost: number, left: Booked<R>): number
+  giveBack(own: R, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number, charge: Charged<R> | undefined): number
 
   /**
    * If released: lets leases run anew from now, by the lease of `to`. Answers how many of these
@@ -123,18 +126,6 @@ export interface Algorithm<R extends Rule = Rule> {
   /** If released: whether a state has an entry under a token. */
   hasToken?(s: Float64Array, i: number, token: number): boolean
 
-  /**
-   * If bookable: when the holder of the last `cost` permits of a ticket may act; in the past, if it
-   * never had to wait.
-   */
-  actUs?(rule: R, ticket: Float64Array, cost: number): number
-
-  /**
-   * If bookable: the ticket that a reservation of `cost` permits less would have been answered
-   * with.
-   */
-  shorten?(rule: R, ticket: Float64Array, cost: number): Float64Array
-
   /** The state by the names that people use, for `inspect`. */
   fields(own: R, s: Float64Array, i: number): StateFields
 }
@@ -143,10 +134,11 @@ export interface Algorithm<R extends Rule = Rule> {
 export type StateFields = Readonly<Record<string, number>>
 
 /**
- * A charge to be given back: the rule it was made under, and the state it left behind; of one that
- * is not cancelled, only its first word.
+ * A charge of a level: the rule it was made under, and in `words` when it would have drained, had
+ * no call come after it, when it was entered, when its caller may act, and how many permits of it
+ * were given back already.
  */
-export interface Booked<R extends Rule = Rule> {
+export interface Charged<R extends Rule = Rule> {
   readonly rule: R
   readonly words: Float64Array
 }
@@ -159,6 +151,8 @@ export interface Rule {
   readonly algorithm: Algorithm
   /** The permits that an idle key admits at once. A larger cost is impossible. */
   readonly capacity: number
+  /** No more permits than this are in use: what is charged beyond it is dropped. */
+  readonly mostUsed: number
   /**
    * The whole numbers that define the rule; for one algorithm always equally many. The first is the
    * capacity.
@@ -171,6 +165,11 @@ export interface Rule {
    * waited out.
    */
   readonly windowUs: number
+  /**
+   * The pace that was asked for, and the window by it, where the figures are a slower one
+   * (kept-pace.ts): for what people are told.
+   */
+  readonly asked?: { readonly permits: number; readonly periodUs: number; readonly windowUs: number }
   /** How many doubles a state may take. */
   readonly words: number
   /** So many zeros are the state of a key that has used nothing. */

@@ -20,12 +20,19 @@ const.LABEL, const.WORDS, const.FORM, const.SIZE, const.TAGS, const.EVEN, const.
 -- With room for one, as a lone decision needs it: tables that grow are made anew.
 local shapes = { one = nil }
 
--- How a word with a tag is packed. One without bytes is packed as none, and unpacked as 0.
+-- How a word with a tag is packed. One without bytes is packed as none, and unpacked as 0. A word
+-- of another version may have the last tag.
 local FORMS = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I0' }
 
 -- Bytes that we did not write.
 local function foreign(what)
   error({ what = what }, 0)
+end
+
+-- A word of one of the last tags, as it was unpacked.
+local function wordOf(tag, number, idleAtUs)
+  local word = tag < const.BACK and number or idleAtUs - number
+  return tag < const.TAGS_END and word >= 0 and word < const.NO_NUMBER and word or foreign('a word is out of range')
 end
 
 -- What only states of more words need, made when it is first needed.
@@ -47,10 +54,10 @@ local function newLong()
     shape[const.WORDS], shape[const.FORM], shape[const.EVEN], shape[const.ODD], shape[const.SIZE] = const.LEAD + behind, form, even, odd, struct.size(form)
   end
 
-  -- The words from one place on whose tag counts them back, every second of them.
-  local function readBack(s, tag, from, words, idleAtUs)
-    for k = from, tag >= const.BACK and words or 0, 2 do
-      s[k] = tag < const.MINUS_ONE and idleAtUs - s[k] or -1
+  -- The words from one place on whose tag is one of the last, every second of them.
+  local function readTagged(s, tag, from, words, idleAtUs)
+    for k = from, tag >= const.WIDEST and words or 0, 2 do
+      s[k] = wordOf(tag, s[k], idleAtUs)
     end
   end
 
@@ -58,8 +65,8 @@ local function newLong()
   local function read(shape, raw, at, idleAtUs, s)
     local words = shape[const.WORDS]
     s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15], s[16], s[17], s[18], s[19], s[20] = unpackBytes(shape[const.FORM], raw, at)
-    readBack(s, shape[const.EVEN], const.LEAD + 1, words, idleAtUs)
-    readBack(s, shape[const.ODD], const.LEAD + 2, words, idleAtUs)
+    readTagged(s, shape[const.EVEN], const.LEAD + 1, words, idleAtUs)
+    readTagged(s, shape[const.ODD], const.LEAD + 2, words, idleAtUs)
   end
 
   local function bytesFor(number)
@@ -82,9 +89,7 @@ local function newLong()
       end
     end
     local back = idleAtUs - least
-    if least == -1 and most == -1 then
-      return const.MINUS_ONE
-    elseif idleAtUs >= most and back < const.MAX_BACK and (least < 0 or back < most) then
+    if least >= 0 and idleAtUs >= most and back < const.MAX_BACK and back < most then
       return const.BACK + bytesFor(back)
     end
     return least >= 0 and most < const.NO_NUMBER and bytesFor(most) or foreign('a word is out of range')

@@ -23,7 +23,7 @@
  *
  * **Words** are written with a tag each: 0 to 7 is so many bytes of the number itself; 8 to 14 is
  * so many less eight of (idle at - number), which is small for most times, and is taken where it is
- * the smaller one; 15 is -1, without bytes. Zeros at the end are left out. The first four words
+ * the smaller one. Zeros at the end are left out. The first four words
  * have a tag each, two in a byte. If there are more, four tags stand there, then a byte of two
  * tags, which the words behind the fourth take in turn, then the number of those in three bytes.
  *
@@ -32,10 +32,10 @@
  * its own, and the script reads and writes those that a decision is about (pages.lua).
  */
 import { SluiceError, shown } from '../errors.ts'
-import type { Format, Rule } from './algorithm.ts'
+import type { Algorithm, Format, Rule } from './algorithm.ts'
 import { formatOf, KNOWN_FORMATS } from './formats.ts'
 import { FORMATS } from './list.ts'
-import { MAX_FILL_US, MAX_PERIOD_US, MAX_PERMITS } from './rate.ts'
+import { MAX_PERIOD_US } from './rate.ts'
 
 /** The name of the one limit of a limiter that has no name. */
 const ONLY = 'default'
@@ -49,8 +49,8 @@ export const MOST_TAGGED = 20
 /** How many bytes the tags of those take, and one of their words. */
 const DOUBLE_TAGS = 3
 const DOUBLE_BYTES = 8
-/** More than any rule's states take. */
-export const MAX_WORDS = 300_000
+/** As many as permits without a lease take, which is more than anything else does. */
+export const MAX_WORDS = 600_201
 const MAX_ZEROS = 7
 /**
  * The tag of a number counted back from when the state is idle, to which its bytes are added. They
@@ -58,8 +58,7 @@ const MAX_ZEROS = 7
  */
 const BACK = 8
 const MAX_BACK = 2 ** 48
-/** The tag of -1. */
-const MINUS_ONE = 15
+const MOST_TAG = 14
 
 /**
  * The limit and the numbers of a state, as a record's head begins: all characters are below 128.
@@ -90,8 +89,18 @@ function packed(figure: number): string {
  */
 export function writeState(rule: Rule, s: Float64Array, i: number, idleAtUs: number, name: string): Uint8Array {
   if (!isTime(idleAtUs)) throw unwritable(`the time ${idleAtUs} at which it is idle`)
-  const most = Math.min(rule.words, s.length - i)
+  const most = Math.min(wordsToWrite(rule, s, i), s.length - i)
   return most > MOST_TAGGED ? largeRecord(rule, s.subarray(i, i + most), idleAtUs, name) : taggedRecord(rule, s, i, idleAtUs, name)
+}
+
+/** Of a state that grows no more than it needs: a log keeps its entries under a smaller limit. */
+function wordsToWrite({ algorithm, words, freshWords }: Rule, s: Float64Array, i: number): number {
+  return Math.max(freshWords, algorithm.neededWords?.(s, i) ?? words)
+}
+
+/** So many words a state under a rule may have. */
+function mostWords({ algorithm, words }: Rule): number {
+  return algorithm.neededWords === undefined ? words : MAX_WORDS
 }
 
 function largeRecord(rule: Rule, words: Float64Array, idleAtUs: number, name: string): Uint8Array {
@@ -123,7 +132,7 @@ function labelBytes(rule: Rule, name: string): Uint8Array {
 const inThreeBytes = (number: number) => [number >> 16, (number >> 8) & 255, number & 255]
 
 function taggedRecord(rule: Rule, s: Float64Array, i: number, idleAtUs: number, name: string): Uint8Array {
-  const tags = tagsFor(s, i, countOf(s, i, rule.words), idleAtUs)
+  const tags = tagsFor(s, i, countOf(s, i, wordsToWrite(rule, s, i)), idleAtUs)
   let size = 0
   for (const tag of tags) size += sizeOf(tag)
   const writer = headWriter(labelBytes(rule, name), tagBytes(tags), idleAtUs, size)
@@ -162,16 +171,15 @@ function tagOf(s: Float64Array, from: number, to: number, step: number, idleAtUs
     least = at === from ? word : Math.min(least, word)
     most = at === from ? word : Math.max(most, word)
   }
-  if (least === -1 && most === -1) return MINUS_ONE
+  if (least < 0) throw unwritable(`the word ${least}`)
   const back = idleAtUs - least
-  const isBack = idleAtUs >= most && back < MAX_BACK && (least < 0 || back < most)
-  if (least < 0 && !isBack) throw unwritable(`the word ${least}`)
+  const isBack = idleAtUs >= most && back < MAX_BACK && back < most
   return isBack ? BACK + bytesFor(back) : bytesFor(most)
 }
 
 /** How many bytes a word with this tag takes. */
 function sizeOf(tag: number): number {
-  return tag === MINUS_ONE ? 0 : tag % BACK
+  return tag % BACK
 }
 
 function bytesFor(number: number): number {
@@ -209,7 +217,7 @@ class Writer {
   }
 
   double(word: number): void {
-    if (!isWord(word)) throw unwritable(`the word ${word}`)
+    if (!isTime(word)) throw unwritable(`the word ${word}`)
     new DataView(this.bytes.buffer).setFloat64(this.#at, word)
     this.#at += DOUBLE_BYTES
   }
@@ -248,19 +256,22 @@ export function readState(bytes: Uint8Array, at: number, expected?: Expected): S
   const { name, rule } =
     expected !== undefined && reader.passes(labelBytes(expected.rule, expected.name)) ? expected : labelIn(reader, headEnd)
   const words = headEnd - reader.at === DOUBLE_TAGS ? doublesIn(reader, rule) : taggedWordsIn(reader, headEnd, rule, idleAtUs)
+  // To make room for one more charge may need a quarter more words than there are.
+  const needed = rule.algorithm.neededWords?.(words, 0) ?? 0
+  if (needed > 2 * Math.max(rule.words, words.length)) throw foreign(at, `it says that it has ${needed} words`)
   return { name, rule, words, idleAtUs, end: reader.at }
 }
 
 function labelIn(reader: Reader, headEnd: number): Expected {
   const { algorithm, figures: count } = formatAt(reader)
   const name = nameIn(reader, headEnd)
-  return { name, rule: ruleIn(reader, headEnd, algorithm.ruleOf, count) }
+  return { name, rule: ruleIn(reader, headEnd, algorithm, count) }
 }
 
 function doublesIn(reader: Reader, rule: Rule): Float64Array {
   const { at } = reader
   const count = reader.number(DOUBLE_TAGS, 'the number of its words')
-  if (count > rule.words) throw tooMany(at, count, rule)
+  if (count > mostWords(rule)) throw tooMany(at, count, rule)
   if (count <= MOST_TAGGED) throw foreign(at, `${count} words are no large state: those have more than ${MOST_TAGGED}`)
   reader.need(count * DOUBLE_BYTES, 'its words')
   const words = new Float64Array(Math.max(rule.freshWords, count))
@@ -272,7 +283,9 @@ function taggedWordsIn(reader: Reader, headEnd: number, rule: Rule, idleAtUs: nu
   const tags = tagsIn(reader, headEnd, rule)
   const words = new Float64Array(Math.max(rule.freshWords, tags.length))
   for (let k = 0; k < tags.length; k++) words[k] = wordIn(reader, tags[k] as number, idleAtUs)
-  return words
+  // Zeros at the end were left out: the time of an entry may be one.
+  const held = Math.min(rule.algorithm.heldWords?.(words, 0) ?? 0, MOST_TAGGED)
+  return held > words.length ? Float64Array.from({ length: held }, (_, k) => words[k] ?? 0) : words
 }
 
 function formatAt(reader: Reader): Format {
@@ -286,26 +299,26 @@ function formatAt(reader: Reader): Format {
 function nameIn(reader: Reader, headEnd: number): string {
   const { at } = reader
   const name = reader.text(headEnd, 'the name of its limit')
-  if (!/^([A-Za-z0-9][A-Za-z0-9._-]{0,63})?$/.test(name)) throw foreign(at, `${shown(name)} is no name of a limit`)
+  if (!/^([A-Za-z0-9][A-Za-z0-9._-]{0,63})?$/.test(name) || name === ONLY) throw foreign(at, `${shown(name)} is no name of a limit`)
   return name === '' ? ONLY : name
 }
 
 /** Whether a state under these numbers can be read again: others are taken for damage. */
-export function isReadable({ capacity, windowUs, words }: Rule): boolean {
-  return capacity >= 1 && capacity <= MAX_PERMITS && windowUs >= 1 && windowUs <= MAX_FILL_US && words <= MAX_WORDS
+export function isReadable({ algorithm, figures }: Rule): boolean {
+  return algorithm.isLimit(figures)
 }
 
-function ruleIn(reader: Reader, headEnd: number, ruleOf: (figures: readonly number[]) => Rule, count: number): Rule {
+function ruleIn(reader: Reader, headEnd: number, algorithm: Algorithm, count: number): Rule {
   const { at } = reader
   const figures = unpacked(reader.text(headEnd, 'its figures'))
   if (figures === undefined || figures.length !== count || !figures.every((figure) => figure <= MAX_PERIOD_US)) {
     throw foreign(at, `${shown(figures ?? [])} are not ${count} figures from 0 to ${MAX_PERIOD_US}`)
   }
-  const rule = ruleOf(figures)
-  if (isReadable(rule)) return rule
-  throw foreign(at, `the figures ${rule.numbers} are no limit of the type ${rule.algorithm.type}`)
+  if (algorithm.isLimit(figures)) return algorithm.ruleOf(figures)
+  throw foreign(at, `the figures ${figures.join(' ')} are no limit of the type ${algorithm.type}`)
 }
 
+/** The figures, or undefined where they are not spelled as they are written. */
 function unpacked(text: string): number[] | undefined {
   const figures: number[] = []
   let number = 0
@@ -315,7 +328,11 @@ function unpacked(text: string): number[] | undefined {
     number += (byte % 64) * unit
     unit *= 64
     if (byte >= 64) continue
-    figures.push(Math.floor(number / 8) * 10 ** (number % 8))
+    const zeros = number % 8
+    const digits = (number - zeros) / 8
+    const isShortest = byte > 0 || unit === 64
+    if (!isShortest || (digits % 10 === 0 && zeros !== (digits === 0 ? 0 : MAX_ZEROS))) return undefined
+    figures.push(digits * 10 ** zeros)
     number = 0
     unit = 1
   }
@@ -334,7 +351,7 @@ function tagsIn(reader: Reader, headEnd: number, rule: Rule): number[] {
   const behind = size < LONG_TAGS ? 0 : reader.number(3, 'the number of its words')
   // The last of an odd number has no other beside it in its byte.
   const count = behind === 0 && tags.at(-1) === 0 ? tags.length - 1 : tags.length + behind
-  if (count > rule.words) throw tooMany(at, count, rule)
+  if (count > mostWords(rule)) throw tooMany(at, count, rule)
   if (count > MOST_TAGGED) throw foreign(at, `${count} words have no tags: no more than ${MOST_TAGGED} do`)
   for (let k = 0; k < behind; k++) tags.push(turns[k % 2] as number)
   return tags.slice(0, count)
@@ -347,10 +364,11 @@ function pairIn(reader: Reader): [number, number] {
 
 function wordIn(reader: Reader, tag: number, idleAtUs: number): number {
   const { at } = reader
-  if (tag === MINUS_ONE) return -1
+  if (tag > MOST_TAG) throw foreign(at, `no word has the tag ${tag}`)
   const number = reader.number(sizeOf(tag), 'its words')
-  if (!isTime(number)) throw foreign(at, `a word is ${number}, and none is above 2^53 - 1`)
-  return tag < BACK ? number : idleAtUs - number
+  const word = tag < BACK ? number : idleAtUs - number
+  if (!isTime(word)) throw foreign(at, `a word is ${word}, and all are whole numbers from 0 to 2^53 - 1`)
+  return word
 }
 
 /** Walks over the bytes of one record. */
@@ -388,7 +406,7 @@ class Reader {
   double(): number {
     const { at } = this
     const word = new DataView(this.#bytes.buffer, this.#bytes.byteOffset).getFloat64(at)
-    if (!isWord(word)) throw foreign(at, `a word is ${word}, and all are whole numbers from -1 to 2^53 - 1`)
+    if (!isTime(word)) throw foreign(at, `a word is ${word}, and all are whole numbers from 0 to 2^53 - 1`)
     this.at += DOUBLE_BYTES
     return word
   }
@@ -404,12 +422,8 @@ class Reader {
   }
 }
 
-function isWord(word: number): boolean {
-  return Number.isSafeInteger(word) && word >= -1
-}
-
 function tooMany(at: number, count: number, rule: Rule): SluiceError {
-  return foreign(at, `${count} words are more than a state of ${rule.numbers} has, ${rule.words}`)
+  return foreign(at, `${count} words are more than a state of ${rule.numbers} has, ${mostWords(rule)}`)
 }
 
 function isTime(us: number): boolean {

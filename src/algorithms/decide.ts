@@ -6,19 +6,19 @@
  * It works in place on the cells' states and says which of them it changed: the store writes those
  * and nothing else.
  */
-import { type Algorithm, type Booked, figuresNamed, type Rule } from './algorithm.ts'
+import { type Algorithm, type Charged, figuresNamed, type Rule } from './algorithm.ts'
 import { clearWords } from './words.ts'
 
 /**
  * - `take`: charge every cell if every cell agrees. A cell agrees if the cost fits now; in a
  *   reservation (`aheadUs` of 0 or more, -1 otherwise) if the caller may act within `aheadUs`.
  * - `ask`: the same answer, nothing charged.
- * - `give`: give back, or cancel where a cell has a ticket. Each by itself: `limited` where there
- *   was nothing to give back.
+ * - `give`: give back as of now, or what was given out under the token `ofUs`. Each by itself:
+ *   `limited` where there was nothing to give back.
  * - `charge`: charge every cell, whether it fits or not. `limited` where more is in use then than
  *   the capacity: debt.
- * - `settle`: charge what was too little as of `ofUs`, or give back what was too much (a cost below
- *   0). Each by itself: `limited` where nothing changed. What remains is not told.
+ * - `settle`: charge what was too little, or give back what was too much (a cost below 0) of what
+ *   was charged at `ofUs`. Each by itself: `limited` where nothing changed. What remains is not told.
  * - `renew`: let the leases run anew whose tokens are in the ticket. Each by itself: `limited`
  *   where one is no longer held. `given`: how many are.
  * - `line`: `take`, and if it is refused, a place in line where a limit has one. The ticket is the
@@ -28,15 +28,8 @@ import { clearWords } from './words.ts'
 export type Op = 'take' | 'ask' | 'give' | 'charge' | 'settle' | 'renew' | 'line'
 
 /**
- * No more permits than this are in use: so sums of them are exact. What is charged beyond it is
- * dropped.
- */
-export const MAX_USED = 1_000_000_000_000
-
-/**
- * A reservation as the store answered it: the state it left behind, and the numbers that state is
- * in. To settle, of any charge: what can be booked ahead is a level, and the one word is when that
- * would have drained, rounded up.
+ * What only the store reads: a charge of a level that is settled (`Charged`), tokens to renew, or a
+ * place in line.
  */
 export interface Ticket {
   readonly numbers: string
@@ -51,10 +44,7 @@ export interface Cell {
   /** The numbers of the caller. */
   rule: Rule
   cost: number
-  /**
-   * For `give`: the reservation to cancel. For `settle`: what the charge left behind. For `renew`:
-   * tokens. For `line`: the place.
-   */
+  /** For `settle`: the charge of a level. For `renew`: tokens. For `line`: the place. */
   ticket: Ticket | undefined
   s: Float64Array
   i: number
@@ -83,7 +73,10 @@ export interface Verdict {
   /** How long until the same call would be allowed: 0 when allowed, Infinity when impossible. */
   retryUs: number
   resetUs: number
-  /** How long until the caller may act: above 0 only for a reservation and from a leaky bucket. */
+  /**
+   * How long until the caller may act: above 0 only for a reservation, also one that is refused,
+   * and from a leaky bucket.
+   */
   delayUs: number
   /** The store's time of the decision. What is said in microseconds counts from it. */
   atUs: number
@@ -92,8 +85,6 @@ export interface Verdict {
    * ahead of the clock. `atUs` if nothing was.
    */
   enteredUs: number
-  /** The state after a reservation, to cancel it by. */
-  ticket: Ticket | undefined
   /** Of what gives back: how many whole permits that were. */
   given?: number
   /** Whether it was not the store that decided, because it failed. */
@@ -101,13 +92,13 @@ export interface Verdict {
 }
 
 export function emptyVerdict(): Verdict {
-  return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, ticket: undefined, given: 0 }
+  return { outcome: 'allowed', remaining: 0, retryUs: 0, resetUs: 0, delayUs: 0, atUs: 0, enteredUs: 0, given: 0 }
 }
 
 /**
  * Decides `op` for all cells, and writes the verdict of each; without `isTold` only in part. Tells
- * whether all agreed. `aheadUs`: for a reservation, -1 otherwise. `ofUs`: for giving back, when the
- * cost was entered, or -1.
+ * whether all agreed. `aheadUs`: for a reservation, -1 otherwise. `ofUs`: for what gives a charge
+ * back, when that was entered, or -1.
  */
 export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: number, ofUs: number, isTold: boolean): boolean {
   if (op !== 'take' && op !== 'ask' && op !== 'give') return op === 'line' ? takeInLine(cells, nowUs) : writeDown(op, cells, nowUs, ofUs)
@@ -121,7 +112,7 @@ export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: n
     cell.changed = cell.isHeld ? own.algorithm.repair(own, cell.s, cell.i, nowUs) : clear(cell)
     if (isTold) agree(cell.verdict)
     if (op === 'give') {
-      if (!giveBack(cell, nowUs, ofUs, cost, false)) granted = false
+      if (!giveBack(cell, nowUs, ofUs, cost, mostOfOne(cell))) granted = false
     } else if (cost > rule.capacity) {
       granted = refuse(cell.verdict, 'impossible', Number.POSITIVE_INFINITY)
     } else if (aheadUs >= 0 && rule.algorithm.bookable) {
@@ -144,7 +135,7 @@ export function decide(op: Op, cells: readonly Cell[], nowUs: number, aheadUs: n
       if (own !== rule) cell.own = rule
       lateUs = rule.algorithm.charge(own, rule, cell.s, cell.i, nowUs, cell.cost)
     }
-    if (isTold) describe(cell, nowUs, usedOf(cell, nowUs), lateUs, isTaken && aheadUs >= 0)
+    if (isTold) describe(cell, nowUs, usedOf(cell, nowUs), lateUs)
   }
   return granted
 }
@@ -163,34 +154,32 @@ function clear(cell: Cell): boolean {
 
 /**
  * A reservation is bounded by when its holder may act, an ordinary charge only by whether it fits.
+ * Its charge moves the state to the caller's pace: at that pace, too, what is in use may lie no
+ * further ahead, or the next caller would wait for longer than a window and that.
  */
 function isBookable(cell: Cell, nowUs: number, aheadUs: number): boolean {
   if (cell.cost === 0) return true
+  const own = cell.own
+  const rule = cell.rule
+  const algorithm = rule.algorithm as Required<Algorithm>
   const actUs = dueUs(cell, nowUs)
-  if (actUs > aheadUs) return refuse(cell.verdict, 'limited', bookableInUs(cell, nowUs, aheadUs, actUs))
+  const movesInUs = own === rule ? 0 : algorithm.movesInUs(own, rule, cell.s, cell.i, nowUs, roomOf(cell), aheadUs)
+  const waitUs = Math.max(actUs - aheadUs, movesInUs)
   cell.verdict.delayUs = actUs
-  return true
+  return waitUs <= 0 || refuse(cell.verdict, 'limited', waitUs)
 }
 
 /**
- * How long until a reservation would be granted. Where the state drains at another pace than the
- * caller's, the first such time is searched for.
+ * How long until a caller that is charged now may act, at the pace of the state: when the cost
+ * fits, or in a queue when all that was there before has left.
  */
-function bookableInUs(cell: Cell, nowUs: number, aheadUs: number, actUs: number): number {
-  if (cell.own === cell.rule) return actUs - aheadUs
-  let early = 0
-  let late = cell.own.algorithm.resetUs(cell.own, cell.s, cell.i, nowUs)
-  while (late - early > 1) {
-    const middle = Math.floor((early + late) / 2)
-    if (dueUs(cell, nowUs + middle) > aheadUs) early = middle
-    else late = middle
-  }
-  return late
+function dueUs(cell: Cell, nowUs: number): number {
+  return cell.rule.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, roomOf(cell))
 }
 
-function dueUs(cell: Cell, nowUs: number): number {
-  const algorithm = cell.rule.algorithm as Required<Algorithm>
-  return algorithm.dueUs(cell.own, cell.rule, cell.s, cell.i, nowUs, cell.cost)
+/** How many permits may be in use, at most, when the caller acts. */
+function roomOf(cell: Cell): number {
+  return cell.rule.algorithm.spaced ? 0 : cell.rule.capacity - cell.cost
 }
 
 function refuse(verdict: Verdict, outcome: Outcome, retryUs: number): boolean {
@@ -214,7 +203,7 @@ function writeDown(op: Op, cells: readonly Cell[], nowUs: number, ofUs: number):
       date(cell, nowUs, 0)
     } else {
       if (!isRenewed(cell, nowUs)) granted = false
-      describe(cell, nowUs, usedOf(cell, nowUs), 0, false)
+      describe(cell, nowUs, usedOf(cell, nowUs), 0)
     }
   }
   return granted
@@ -246,7 +235,7 @@ function takeInLine(cells: readonly Cell[], nowUs: number): boolean {
     const cell = cells[k] as Cell
     if (granted || !isPossible) leaveLine(cell, nowUs)
     const lateUs = granted ? charge(cell, nowUs, cell.cost) : isPossible ? standInLine(cell, nowUs) : 0
-    describe(cell, nowUs, usedOf(cell, nowUs), lateUs, false)
+    describe(cell, nowUs, usedOf(cell, nowUs), lateUs)
   }
   return granted
 }
@@ -284,14 +273,16 @@ function standInLine(cell: Cell, nowUs: number): number {
  */
 function isChargedWithin(cell: Cell, nowUs: number): boolean {
   const usedBefore = usedOf(cell, nowUs)
-  const cost = Math.min(cell.cost, MAX_USED - usedBefore)
+  const cost = Math.min(cell.cost, cell.rule.mostUsed - usedBefore)
   const isSameRule = cell.own === cell.rule
   const lateUs = charge(cell, nowUs, cost)
   // Under other numbers a charge may drop what counted only by the old ones.
-  const used = isSameRule ? usedBefore + cost : usedOf(cell, nowUs)
-  describe(cell, nowUs, used, lateUs, false)
+  const used = isSameRule ? usedBefore + Math.max(0, cost) : usedOf(cell, nowUs)
+  describe(cell, nowUs, used, lateUs)
   const capacity = cell.rule.capacity
-  return used <= capacity || refuse(cell.verdict, 'limited', cell.own.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, capacity - 1))
+  if (used <= capacity) return true
+  if (capacity === 0) return refuse(cell.verdict, 'impossible', Number.POSITIVE_INFINITY)
+  return refuse(cell.verdict, 'limited', cell.own.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, capacity - 1))
 }
 
 /** Answers how much later than now it was entered. */
@@ -304,55 +295,39 @@ function charge(cell: Cell, nowUs: number, cost: number): number {
 }
 
 function settle(cell: Cell, nowUs: number, ofUs: number): boolean {
-  if (cell.cost < 0) return giveBack(cell, nowUs, ofUs, -cell.cost, true)
-  return cell.cost === 0 || isCharged(cell, nowUs, ofUs) || refuse(cell.verdict, 'limited', 0)
+  if (cell.cost < 0) return giveBack(cell, nowUs, ofUs, -cell.cost, -cell.cost)
+  if (cell.cost === 0) return true
+  const cost = Math.min(cell.cost, cell.rule.mostUsed - usedOf(cell, nowUs))
+  charge(cell, nowUs, cost)
+  return cost > 0 || refuse(cell.verdict, 'limited', 0)
 }
 
-/** Charges as of then, where that is known; now, where it is not. */
-function isCharged(cell: Cell, nowUs: number, ofUs: number): boolean {
-  const cost = Math.min(cell.cost, MAX_USED - usedOf(cell, nowUs))
-  if (cell.rule.algorithm.chargeAt === undefined) {
-    charge(cell, nowUs, cost)
-    return true
-  }
-  if (cost <= 0 || !cell.rule.algorithm.chargeAt(cell.own, cell.rule, cell.s, cell.i, nowUs, cost, ofUs)) return false
-  cell.changed = true
-  if (cell.own !== cell.rule) cell.own = cell.rule
-  return true
+/** What one call can have taken, by the numbers of the state or by the caller's. */
+function mostOfOne(cell: Cell): number {
+  return Math.max(cell.own.capacity, cell.rule.capacity)
 }
 
 /**
- * Giving back never creates a key. It is `limited` where nothing was given back: nothing is in use,
- * or it was taken too long ago. `isRest`: of a charge that is settled; the ticket says what that
- * left behind.
+ * Giving back never creates a key, and is in the numbers that the state is written under, which
+ * stay. It is `limited` where nothing was given back: nothing is in use, or nothing of that charge.
  */
-function giveBack(cell: Cell, nowUs: number, ofUs: number, cost: number, isRest: boolean): boolean {
+function giveBack(cell: Cell, nowUs: number, ofUs: number, cost: number, most: number): boolean {
   cell.verdict.given = 0
   if (cost === 0) return true
-  const given = cell.isHeld ? givenBack(cell, nowUs, ofUs, cost, isRest) : -1
+  const given = cell.isHeld && most > 0 ? givenBack(cell, nowUs, ofUs, Math.min(cost, most)) : -1
   if (given < 0) return refuse(cell.verdict, 'limited', 0)
   cell.verdict.given = given
   cell.changed = true
   return true
 }
 
-/**
- * In the numbers that the state is written under, which stay. Without a ticket no more than one
- * call can have taken, by those numbers or by the caller's.
- */
-function givenBack(cell: Cell, nowUs: number, ofUs: number, cost: number, isRest: boolean): number {
+function givenBack(cell: Cell, nowUs: number, ofUs: number, cost: number): number {
   const own = cell.own
-  const algorithm = own.algorithm
-  if (cell.ticket === undefined) {
-    const most = Math.max(own.capacity, cell.rule.capacity)
-    return algorithm.giveBack(own, cell.s, cell.i, nowUs, Math.min(cost, most), ofUs, undefined)
-  }
-  const booked = bookedBy(own, cell.ticket)
-  if (isRest) return (algorithm as Required<Algorithm>).giveRest(own, cell.s, cell.i, nowUs, cost, booked)
-  return algorithm.giveBack(own, cell.s, cell.i, nowUs, cost, ofUs, booked)
+  const charged = cell.ticket === undefined ? undefined : chargedBy(own, cell.ticket)
+  return own.algorithm.giveBack(own, cell.s, cell.i, nowUs, cost, ofUs, charged)
 }
 
-function bookedBy(own: Rule, ticket: Ticket): Booked {
+function chargedBy(own: Rule, ticket: Ticket): Charged {
   const rule = ticket.numbers === own.numbers ? own : own.algorithm.ruleOf(figuresNamed(ticket.numbers))
   return { rule, words: ticket.words }
 }
@@ -365,12 +340,9 @@ function usedOf(cell: Cell, nowUs: number): number {
  * Sets how much is left of the caller's capacity, and when the key is idle, by the state after the
  * decision, of which so much is in use.
  */
-function describe(cell: Cell, nowUs: number, used: number, lateUs: number, isReserved: boolean): void {
-  const verdict = cell.verdict
-  verdict.remaining = Math.max(0, cell.rule.capacity - used)
+function describe(cell: Cell, nowUs: number, used: number, lateUs: number): void {
+  cell.verdict.remaining = Math.max(0, cell.rule.capacity - used)
   date(cell, nowUs, lateUs)
-  // A limit that cannot be booked ahead cannot be cancelled either, so it needs no ticket.
-  verdict.ticket = isReserved && cell.cost > 0 && cell.own.algorithm.bookable ? ticketOf(cell) : undefined
 }
 
 /** Sets the times of a verdict: when it was decided and entered, and when the key is idle. */
@@ -380,8 +352,4 @@ function date(cell: Cell, nowUs: number, lateUs: number): void {
   verdict.resetUs = own.algorithm.resetUs(own, cell.s, cell.i, nowUs)
   verdict.atUs = nowUs
   verdict.enteredUs = nowUs + lateUs
-}
-
-function ticketOf(cell: Cell): Ticket {
-  return { numbers: cell.rule.numbers, words: cell.s.slice(cell.i, cell.i + cell.rule.words) }
 }

@@ -13,18 +13,24 @@
  * and both pairs are exact for ever: they are one whole number, divided by `permits` or by
  * `periodUs`.
  *
- * A level above the capacity is booked ahead: permits that a caller holds but may not act on yet.
+ * A permit is `periodUs` units, of which `permits` drain in each microsecond. So a level is always
+ * a whole number of units. A level above the capacity is booked ahead, or debt.
  */
-import type { Algorithm, Booked, Rule } from './algorithm.ts'
-import { mulAddDiv, mulAddDivUp, mulDiv, remainder } from './arithmetic.ts'
+import type { Algorithm, Charged, Rule } from './algorithm.ts'
+import { greatestCommonDivisor, mulAddDiv, mulAddDivUp, mulDiv, remainder } from './arithmetic.ts'
+import { DEFAULT_AHEAD_US, MAX_PERMITS, MAX_PERMITS_PER_US, MOST_UNITS } from './rate.ts'
 
 // Not exported: what another module exports is no constant to V8.
 const TAT = 0
 const PART = 1
 const AT = 2
 const WORDS = 3
-/** The time of writing of a state that has none. */
-const NO_DATE = -1
+
+// What is known of a charge that is given back (`Charged`).
+const DRAINED = 0
+const ENTERED = 1
+const DUE = 2
+const GIVEN = 3
 
 export interface LevelRule extends Rule {
   /** The pace, in lowest terms: `permits` drain every `periodUs`. */
@@ -41,15 +47,6 @@ export interface LevelRule extends Rule {
   readonly lessOneUs: number
   readonly lessOnePart: number
 }
-
-/**
- * Nothing takes longer than this to drain: 37,000 days, a full capacity and a year. What is charged
- * beyond it is dropped. Times stay below 2^53.
- */
-const MOST_US = 37_000 * 86_400_000_000
-
-/** A state in other numbers, while a question is asked about it. */
-const scratch: Float64Array = new Float64Array(WORDS)
 
 /** `figures`: capacity, permits, periodUs. */
 export function levelRule(algorithm: Algorithm<LevelRule>, figures: readonly number[]): LevelRule {
@@ -70,6 +67,7 @@ export function levelRule(algorithm: Algorithm<LevelRule>, figures: readonly num
     windowUs: tolerancePart > 0 ? toleranceUs + 1 : toleranceUs,
     words: WORDS,
     freshWords: WORDS,
+    mostUsed: Math.floor(MOST_UNITS / periodUs),
     permits,
     periodUs,
     intervalUs,
@@ -86,6 +84,19 @@ export function levelRule(algorithm: Algorithm<LevelRule>, figures: readonly num
  */
 function effectiveUs(s: Float64Array, i: number, nowUs: number): number {
   return Math.max(s[i + AT] as number, nowUs)
+}
+
+/**
+ * Whether these figures are those of a level: a pace in lowest terms that can be counted exactly,
+ * with room for twice the capacity and for what is booked ahead by default.
+ */
+export function isLevel(figures: readonly number[]): boolean {
+  const capacity = figures[0] as number
+  const permits = figures[1] as number
+  const periodUs = figures[2] as number
+  if (capacity > MAX_PERMITS || permits < 1 || periodUs < 1 || permits > MAX_PERMITS_PER_US * periodUs) return false
+  if (2 * capacity * periodUs + DEFAULT_AHEAD_US * permits >= MOST_UNITS) return false
+  return greatestCommonDivisor(permits, periodUs) === 1
 }
 
 export function levelUsed(own: LevelRule, s: Float64Array, i: number, nowUs: number): number {
@@ -111,24 +122,27 @@ export function levelUntilUs(own: LevelRule, s: Float64Array, i: number, nowUs: 
   return us > 0 ? us + atUs - nowUs : 0
 }
 
+export function levelMovesInUs(
+  own: LevelRule,
+  to: LevelRule,
+  s: Float64Array,
+  i: number,
+  nowUs: number,
+  room: number,
+  aheadUs: number,
+): number {
+  if (isSamePace(own, to)) return 0
+  const atUs = effectiveUs(s, i, nowUs)
+  const over = unitsAt(own, s, i, atUs) - mulDiv(room * to.periodUs + aheadUs * to.permits, own.periodUs, to.periodUs)
+  return over > 0 ? Math.ceil(over / own.permits) + atUs - nowUs : 0
+}
+
 /** A level that has drained is idle once its time no longer stands still. */
 export function levelResetUs(_own: LevelRule, s: Float64Array, i: number, nowUs: number): number {
   const atUs = effectiveUs(s, i, nowUs)
   const us = (s[i + TAT] as number) - atUs
   if (us < 0) return atUs - nowUs
   return us + atUs - nowUs + ((s[i + PART] as number) > 0 ? 1 : 0)
-}
-
-/** How long until `cost` fits, once the level is expressed at the pace of `to`. */
-export function levelDueUs(own: LevelRule, to: LevelRule, s: Float64Array, i: number, nowUs: number, cost: number): number {
-  if (isSamePace(own, to)) return levelUntilUs(to, s, i, nowUs, to.capacity - cost)
-  return untilUsAtPaceOf(own, to, s, i, nowUs, to.capacity - cost)
-}
-
-/** How long until all that was there before has drained, at the pace of `to`. */
-export function levelDrainedUs(own: LevelRule, to: LevelRule, s: Float64Array, i: number, nowUs: number): number {
-  if (isSamePace(own, to)) return levelUntilUs(to, s, i, nowUs, 0)
-  return untilUsAtPaceOf(own, to, s, i, nowUs, 0)
 }
 
 /** Charges `cost`: the TAT moves later. */
@@ -152,34 +166,10 @@ export function levelCharge(own: LevelRule, to: LevelRule, s: Float64Array, i: n
     us += 1
     part -= to.permits
   }
-  if (us - atUs > MOST_US) {
-    us = atUs + MOST_US
-    part = 0
-  }
   s[i + TAT] = us
   s[i + PART] = part
   s[i + AT] = atUs
   return atUs - nowUs
-}
-
-/** Whether the state carries the time of its writing. */
-export function isDated(s: Float64Array, i: number): boolean {
-  return (s[i + AT] as number) >= 0
-}
-
-/**
- * Drops the date of a level that is no more than the capacity. One that is ahead of the clock
- * stays: without it the level would rise.
- */
-export function dateIfBooked(own: LevelRule, s: Float64Array, i: number, nowUs: number): void {
-  if (s[i + AT] === nowUs && isWithinCapacity(own, s, i, nowUs)) s[i + AT] = NO_DATE
-}
-
-/** Lowers the level to the capacity. */
-export function cutToCapacity(own: LevelRule, s: Float64Array, i: number, nowUs: number): boolean {
-  s[i + TAT] = nowUs + own.toleranceUs
-  s[i + PART] = own.tolerancePart
-  return true
 }
 
 /** A state dated more than one window ahead is re-dated to now. */
@@ -195,127 +185,60 @@ function dateToNow(s: Float64Array, i: number, nowUs: number): boolean {
 }
 
 /**
- * Without `ofUs` the cost was charged just now. With it, permits that have drained since are not
- * given back. The level before the charge is not known, so it is taken to have drained from the
- * beginning.
+ * Gives `cost` back: as of now, or of a charge no more than still counts of it. Answers how many
+ * whole permits that are, -1 if there was nothing to give back.
  */
-export function levelGiveBack(own: LevelRule, s: Float64Array, i: number, nowUs: number, cost: number, ofUs: number): number {
-  const atUs = effectiveUs(s, i, nowUs)
-  const isFresh = ofUs < 0 || ofUs >= atUs
-  return giveUpTo(own, s, i, atUs, cost, isFresh ? Number.POSITIVE_INFINITY : spanUs(own, cost) - (atUs - ofUs))
-}
-
-/**
- * Gives back no more than would still be in use of a charge, had no call come after it: `left` says
- * when it would have drained, rounded up to a microsecond. Where another charge came after it, that
- * microsecond may belong to that one.
- */
-export function levelGiveRest(own: LevelRule, s: Float64Array, i: number, nowUs: number, cost: number, left: Booked<LevelRule>): number {
-  const atUs = effectiveUs(s, i, nowUs)
-  const rule = left.rule
-  const drainedUs = left.words[TAT] as number
-  const tatUs = s[i + TAT] as number
-  const isSame = isSamePace(own, rule)
-  const isLast = isSame && (tatUs < drainedUs || (tatUs === drainedUs && (s[i + PART] as number) === 0))
-  const mostUs = drainedUs - atUs - (rule.permits === 1 || isLast ? 0 : 1)
-  if (isSame) return giveUpTo(own, s, i, atUs, cost, mostUs)
-  // Its pace would not have changed.
-  const most = mostUs > 0 ? mulDiv(mostUs, rule.permits, rule.periodUs) : 0
-  return giveUpTo(own, s, i, atUs, Math.min(cost, most), Number.POSITIVE_INFINITY)
-}
-
-/**
- * Gives `cost` back, but no more than drains in `mostUs`. Answers how many whole permits that are,
- * -1 if there was nothing to give back.
- */
-function giveUpTo(own: LevelRule, s: Float64Array, i: number, atUs: number, cost: number, mostUs: number): number {
-  if (mostUs <= 0) return -1
-  const us = spanUs(own, cost)
-  const part = remainder[0] as number
-  if (us < mostUs) return moveEarlier(own, s, i, atUs, us, part) ? cost : -1
-  const given = Math.min(cost, mulDiv(mostUs, own.permits, own.periodUs))
-  return moveEarlier(own, s, i, atUs, mostUs, 0) ? given : -1
-}
-
-/**
- * Gives a reservation back, minus what was charged after it, as long as its TAT lies further ahead
- * than its turn: then its time has come. (turnUs, turnPart): how far ahead it lies when its time
- * comes.
- */
-export function levelCancel(
+export function levelGiveBack(
   own: LevelRule,
   s: Float64Array,
   i: number,
   nowUs: number,
   cost: number,
-  booked: Booked<LevelRule>,
-  turnUs: number,
-  turnPart: number,
+  _ofUs: number,
+  charge: Charged<LevelRule> | undefined,
 ): number {
-  if (!isSamePace(own, booked.rule)) return -1
   const atUs = effectiveUs(s, i, nowUs)
-  const ticket = booked.words
-  // How far ahead the TAT would lie if nothing had been charged since.
-  const markUs = (ticket[TAT] as number) - effectiveUs(ticket, 0, atUs)
-  const markPart = ticket[PART] as number
-  if (markUs < turnUs || (markUs === turnUs && markPart <= turnPart)) return -1
-  let us = spanUs(own, cost)
-  let part = remainder[0] as number
-  const afterUs = (s[i + TAT] as number) - atUs - markUs
-  const afterPart = (s[i + PART] as number) - markPart
-  if (afterUs > 0 || (afterUs === 0 && afterPart > 0)) {
-    us -= afterUs
-    part -= afterPart
-    if (part < 0) {
-      us -= 1
-      part += own.permits
-    } else if (part >= own.permits) {
-      us += 1
-      part -= own.permits
-    }
-  }
-  return us >= 0 && moveEarlier(own, s, i, atUs, us, part) ? mulAddDiv(us, own.permits, part, own.periodUs) : -1
-}
-
-/** The TAT moves earlier, but not before `atUs`. Tells whether there was anything to give back. */
-function moveEarlier(own: LevelRule, s: Float64Array, i: number, atUs: number, us: number, part: number): boolean {
-  const tatUs = s[i + TAT] as number
-  const tatPart = s[i + PART] as number
-  if ((us === 0 && part === 0) || tatUs < atUs || (tatUs === atUs && tatPart === 0)) return false
-  const borrow = tatPart < part ? 1 : 0
-  const earlierUs = tatUs - us - borrow
-  const isPast = earlierUs < atUs
-  s[i + TAT] = isPast ? atUs : earlierUs
-  s[i + PART] = isPast ? 0 : tatPart - part + borrow * own.permits
+  const level = unitsAt(own, s, i, atUs)
+  if (level === 0) return -1
+  // So that the product is exact.
+  const asked = Math.min(cost, own.mostUsed) * own.periodUs
+  const units = charge === undefined ? asked : Math.min(asked, unitsOf(own, level, atUs, cost, asked, charge))
+  if (units <= 0) return -1
+  const left = Math.max(0, level - units)
+  const us = Math.floor(left / own.permits)
+  s[i + TAT] = atUs + us
+  s[i + PART] = left - us * own.permits
   s[i + AT] = atUs
-  return true
+  return Math.floor(units / own.periodUs)
 }
 
-/** Whether the level is a microsecond or more below the capacity. */
-export function isBelowCapacity(own: LevelRule, s: Float64Array, i: number, nowUs: number): boolean {
-  return (s[i + TAT] as number) - nowUs < own.toleranceUs
+/**
+ * How much of `cost` may come back of a charge. Before its time no caller has used it, but those
+ * who booked after it have been told their times: its cost less what was charged after it. From its
+ * time on as much as would still be in use of it, had no call come after it.
+ *
+ * The charge says when it would have drained, rounded up to a microsecond. Where other charges came
+ * after it, that microsecond may belong to them. At another pace its share of that time is all that
+ * is known: whole permits, and none before its time.
+ */
+function unitsOf(own: LevelRule, level: number, atUs: number, cost: number, asked: number, charge: Charged<LevelRule>): number {
+  const words = charge.words
+  const drainedUs = words[DRAINED] as number
+  const enteredUs = words[ENTERED] as number
+  // Where the clock stepped back, a time before the charge counts as its time.
+  const timeUs = Math.max(atUs, enteredUs)
+  const isBefore = timeUs < (words[DUE] as number)
+  if (drainedUs <= timeUs) return 0
+  if (!isSamePace(own, charge.rule)) return isBefore ? 0 : mulDiv(cost, drainedUs - timeUs, drainedUs - enteredUs) * own.periodUs
+  const most = (drainedUs - timeUs) * own.permits - (words[GIVEN] as number) * own.periodUs
+  const left = level > most ? most - own.permits + 1 : most
+  return isBefore ? Math.min(left, asked - Math.max(0, level - left)) : left
 }
 
-/** Whether the level is no more than the capacity, at the time of writing. */
-export function isWithinCapacity(own: LevelRule, s: Float64Array, i: number, atUs: number): boolean {
-  const aheadUs = (s[i + TAT] as number) - atUs
-  return aheadUs < own.toleranceUs || (aheadUs === own.toleranceUs && (s[i + PART] as number) <= own.tolerancePart)
-}
-
-/** When a ticket's TAT is so far ahead and no further. */
-export function reachedUs(ticket: Float64Array, aheadUs: number, aheadPart: number): number {
-  const us = (ticket[TAT] as number) - aheadUs
-  return (ticket[PART] as number) > aheadPart ? us + 1 : us
-}
-
-/** A ticket whose TAT lies `cost` earlier. */
-export function shorten(rule: LevelRule, ticket: Float64Array, cost: number): Float64Array {
-  const words = ticket.slice()
-  const us = (ticket[TAT] as number) - spanUs(rule, cost)
-  const part = (ticket[PART] as number) - (remainder[0] as number)
-  words[TAT] = part < 0 ? us - 1 : us
-  words[PART] = part < 0 ? part + rule.permits : part
-  return words
+/** What is in use, in units. */
+function unitsAt(own: LevelRule, s: Float64Array, i: number, atUs: number): number {
+  const us = (s[i + TAT] as number) - atUs
+  return us < 0 ? 0 : us * own.permits + (s[i + PART] as number)
 }
 
 /** The time that so many permits take: whole microseconds, and in `remainder` the part. */
@@ -326,19 +249,6 @@ function spanUs(rule: LevelRule, permits: number): number {
 /** Numbers of one pace express a level alike, whatever their capacities. */
 function isSamePace(a: LevelRule, b: LevelRule): boolean {
   return a === b || (a.permits === b.permits && a.periodUs === b.periodUs)
-}
-
-/**
- * `levelUntilUs` as a charge under `to` would find it. Counted from 0, because a slow pace may lead
- * beyond the times that are exact.
- */
-function untilUsAtPaceOf(own: LevelRule, to: LevelRule, s: Float64Array, i: number, nowUs: number, room: number): number {
-  const atUs = effectiveUs(s, i, nowUs)
-  scratch[TAT] = (s[i + TAT] as number) - atUs
-  scratch[PART] = s[i + PART] as number
-  convert(own, to, scratch, 0, 0)
-  const us = levelUntilUs(to, scratch, 0, 0, room)
-  return us > 0 ? us + atUs - nowUs : 0
 }
 
 /**

@@ -5,21 +5,22 @@ import { SluiceError } from '../errors.ts'
 import { RULE } from './algorithm.ts'
 import { gcra } from './gcra/gcra.ts'
 import type { LevelRule } from './level.ts'
-import { aheadUs, type Duration, durationUs, paceOf, type Rate } from './rate.ts'
+import { aheadUs, type Duration, durationUs, lowestTerms, paceOf, type Rate } from './rate.ts'
 import { tokenBucket } from './token-bucket/token-bucket.ts'
 
 const MAX_PERIOD_US = 366 * 86_400_000_000
-const MAX_FILL_US = 36_525 * 86_400_000_000
 
 const WHOLE = 'must be a whole number from 1 to 1,000,000,000'
+const WHOLE_OR_0 = 'must be a whole number from 0 to 1,000,000,000'
 const UNIT = "must be milliseconds or a number with a unit (us, ms, s, min, h, d), such as '500ms' or '10s'"
 const RATE_UNIT = "must be permits per time with a unit (us, ms, s, min, h, d), such as '10/s' or '5/10s'"
 const SPAN = 'must be from 1 microsecond to 366 days'
 const MICROSECONDS = 'must be a whole number of microseconds'
 const RATE = "must be permits per time, such as '10/s', '100/min' or '5/10s'"
 const RATE_OBJECT = "must be permits per time, such as '10/s' or { permits: 10, per: '1s' }"
+const AT_LEAST_1 = 'must be at least 1 permit: for a limit that admits nothing write'
 const TOO_FAST = 'must be at most 10 million permits per second'
-const TOO_LONG = 'at this rate would take more than 100 years to fill'
+const EXACTLY = 'at this rate, to be counted exactly'
 
 /** A wrong value, the way the message shows it, and the rule it broke. */
 type Refusal = readonly [value: unknown, shown: string, rule: string]
@@ -248,6 +249,7 @@ const FACTORIES = [
 
 describe.each(FACTORIES)('$name', ({ name, rateName, capacityName, make, of }) => {
   const CORNERS: readonly (readonly [Rate, number])[] = [
+    ['7/s', 0],
     ['7/s', 1],
     ['7/s', 1_000_000_000],
     ['999983/d', 1_000_000],
@@ -255,14 +257,11 @@ describe.each(FACTORIES)('$name', ({ name, rateName, capacityName, make, of }) =
     ['10000000/s', 1_000_000_000],
     ['10/us', 1_000_000_000],
     ['1/366d', 1],
-    ['1/366d', 99],
+    ['1/366d', 71],
     ['1000000000/366d', 1_000_000_000],
     ['1/us', 1_000_000_000],
-    ['1/d', 36_525],
-    [{ permits: 1, per: '36.525d' }, 1_000],
-    // A third of a microsecond above the last whole one: 418 x 22648995215311 / 3 is 100 years when
-    // rounded up.
-    [{ permits: 3, per: '22648995215311us' }, 418],
+    ['1/d', 26_062],
+    ['1/30d', 868],
   ]
 
   test.each(CORNERS)('accepts %j with a capacity of %i', (rate, capacity) => {
@@ -272,18 +271,20 @@ describe.each(FACTORIES)('$name', ({ name, rateName, capacityName, make, of }) =
   })
 
   const OUTSIDE: readonly (readonly [rate: unknown, capacity: unknown, message: string])[] = [
-    ['7/s', 0, `${name} ${capacityName} 0 ${WHOLE}`],
-    ['7/s', -1, `${name} ${capacityName} -1 ${WHOLE}`],
-    ['7/s', 1.5, `${name} ${capacityName} 1.5 ${WHOLE}`],
-    ['7/s', 1_000_000_001, `${name} ${capacityName} 1000000001 ${WHOLE}`],
-    ['7/s', Number.NaN, `${name} ${capacityName} NaN ${WHOLE}`],
-    ['7/s', Number.POSITIVE_INFINITY, `${name} ${capacityName} Infinity ${WHOLE}`],
-    ['7/s', '5', `${name} ${capacityName} "5" ${WHOLE}`],
-    ['7/s', 5n, `${name} ${capacityName} 5n ${WHOLE}`],
-    ['7/s', null, `${name} ${capacityName} null ${WHOLE}`],
-    ['7/s', undefined, `${name} ${capacityName} undefined ${WHOLE}`],
+    ['7/s', -1, `${name} ${capacityName} -1 ${WHOLE_OR_0}`],
+    ['7/s', 1.5, `${name} ${capacityName} 1.5 ${WHOLE_OR_0}`],
+    ['7/s', 1_000_000_001, `${name} ${capacityName} 1000000001 ${WHOLE_OR_0}`],
+    ['7/s', Number.NaN, `${name} ${capacityName} NaN ${WHOLE_OR_0}`],
+    ['7/s', Number.POSITIVE_INFINITY, `${name} ${capacityName} Infinity ${WHOLE_OR_0}`],
+    ['7/s', '5', `${name} ${capacityName} "5" ${WHOLE_OR_0}`],
+    ['7/s', 5n, `${name} ${capacityName} 5n ${WHOLE_OR_0}`],
+    ['7/s', null, `${name} ${capacityName} null ${WHOLE_OR_0}`],
+    ['7/s', undefined, `${name} ${capacityName} undefined ${WHOLE_OR_0}`],
     ['10000001/s', 1, `${name} ${rateName} "10000001/s" ${TOO_FAST}`],
-    ['0/s', 1, `${name} ${rateName}: permits 0 ${WHOLE}`],
+    ['0/s', 1, `${name} ${rateName} "0/s" ${AT_LEAST_1} ${capacityName}: 0`],
+    [{ permits: 0, per: '1s' }, 1, `${name} ${rateName} {"permits":0,"per":"1s"} ${AT_LEAST_1} ${capacityName}: 0`],
+    ['-1/s', 1, `${name} ${rateName} "-1/s" ${RATE}`],
+    ['0.5/s', 1, `${name} ${rateName}: permits 0.5 ${WHOLE}`],
     ['1/31622400000001us', 1, `${name} ${rateName}: period "31622400000001us" ${SPAN}`],
     ['1/0.5us', 1, `${name} ${rateName}: period "0.5us" ${MICROSECONDS}`],
     ['1/fortnight', 1, `${name} ${rateName} "1/fortnight" ${RATE_UNIT}`],
@@ -300,17 +301,18 @@ describe.each(FACTORIES)('$name', ({ name, rateName, capacityName, make, of }) =
     })
   }
 
-  /** The last one misses 100 years by half a microsecond: 10589 x 596044952309 / 2 microseconds. */
-  const LONGER_THAN_100_YEARS: readonly (readonly [Rate, number])[] = [
-    ['1/d', 36_526],
-    ['1/366d', 100],
-    ['1/366d', 1_000_000_000],
-    [{ permits: 1, per: '36.525d' }, 1_001],
-    [{ permits: 2, per: '596044952309us' }, 10_589],
+  const TOO_LARGE: readonly (readonly [Rate, number, number])[] = [
+    ['1/d', 26_063, 26_062],
+    ['1/366d', 72, 71],
+    ['1/366d', 1_000_000_000, 71],
+    ['1/30d', 1_000, 868],
+    [{ permits: 2, per: '596044952309us' }, 10_589, 7_555],
   ]
 
-  test.each(LONGER_THAN_100_YEARS)('refuses %j with a capacity of %i, which would take more than 100 years to fill', (rate, capacity) => {
-    expect(refusal(() => of(rate, capacity)).message).toContain(`${capacity} ${TOO_LONG}`)
+  test.each(TOO_LARGE)('refuses %j with a capacity of %i, and tells the largest', (rate, capacity, nearest) => {
+    const error = refusal(() => of(rate, capacity))
+    expect(error.message).toBe(`${name} ${capacityName} ${capacity} must be at most ${nearest} ${EXACTLY}`)
+    expect(error.nearest).toBe(nearest)
   })
 
   test('refuses options that are no object', () => {
@@ -336,12 +338,13 @@ describe.each(FACTORIES)('$name', ({ name, rateName, capacityName, make, of }) =
     expectRefusal(() => make({ [rateName]: '10/s', [capacityName]: 5, bursts: 3 }), message)
   })
 
-  test('takes any rate and capacity of the domain and keeps them exactly', () => {
+  test('keeps any rate and capacity that fit as asked', () => {
     fc.assert(
       fc.property(domain, writing, (figures, write) => {
         const rule = of(write(figures), figures.capacity)[RULE] as LevelRule
         expect(rule.capacity).toBe(figures.capacity)
         expect(BigInt(rule.permits) * BigInt(figures.periodUs)).toBe(BigInt(figures.permits) * BigInt(rule.periodUs))
+        expect(rule.asked).toBeUndefined()
         expect(rule.windowUs).toBe(fillUs(figures))
       }),
       { numRuns: 10_000, seed: 12 },
@@ -395,8 +398,10 @@ function fillUs({ permits, periodUs, capacity }: Figures): number {
   return Number((BigInt(capacity) * BigInt(periodUs) + BigInt(permits) - 1n) / BigInt(permits))
 }
 
+/** In lowest terms 2 x capacity x periodUs + a minute x permits is below 2^52. */
 function mostCapacity(permits: number, periodUs: number): number {
-  return Math.min(1_000_000_000, Number((BigInt(MAX_FILL_US) * BigInt(permits)) / BigInt(periodUs)))
+  const pace = lowestTerms(permits, periodUs)
+  return Math.min(1_000_000_000, Math.floor((2 ** 52 - 1 - 60_000_000 * pace.permits) / (2 * pace.periodUs)))
 }
 
 /** From 0 to 1, evenly: `fc.double` would nearly always be next to 0. */
@@ -409,9 +414,9 @@ function upTo(most: number): fc.Arbitrary<number> {
 }
 
 const domain: fc.Arbitrary<Figures> = upTo(MAX_PERIOD_US).chain((periodUs) =>
-  upTo(Math.min(1_000_000_000, 10 * periodUs)).chain((permits) =>
-    upTo(mostCapacity(permits, periodUs)).map((capacity) => ({ permits, periodUs, capacity })),
-  ),
+  upTo(Math.min(1_000_000_000, 10 * periodUs))
+    .filter((permits) => mostCapacity(permits, periodUs) >= 1)
+    .chain((permits) => upTo(mostCapacity(permits, periodUs)).map((capacity) => ({ permits, periodUs, capacity }))),
 )
 
 /** The ways in which the same rate can be written. */
@@ -435,15 +440,16 @@ interface Violation {
   breaks(figures: Figures): Broken
 }
 
-const VIOLATIONS = ['permits', 'period', 'capacity', 'too fast', 'too long', 'unknown option'] as const
+const VIOLATIONS = ['permits', 'period', 'capacity', 'too fast', 'too large', 'unknown option'] as const
 
 const noNumber = fc.constantFrom(Number.NaN, Number.POSITIVE_INFINITY, '5', null, undefined, true, 5n, Symbol('five'), {}, [5], () => 5)
-const noPermits = fc.oneof(
+const noCapacity = fc.oneof(
   noNumber,
-  fc.integer({ max: 0 }),
+  fc.integer({ max: -1 }),
   fc.integer({ min: 1_000_000_001 }),
   fc.maxSafeNat().map((n) => (n % 1_000_000_000) + 0.5),
 )
+const noPermits = fc.oneof(fc.constant(0), noCapacity)
 const noPeriod = fc.oneof(
   noNumber,
   fc.integer({ max: 0 }),
@@ -460,14 +466,14 @@ function written({ permits, periodUs, capacity }: Figures): Broken {
 const violation: fc.Arbitrary<Violation> = fc.oneof(
   noPermits.map((permits): Violation => ({ kind: 'permits', breaks: (figures) => ({ ...written(figures), permits }) })),
   noPeriod.map((per): Violation => ({ kind: 'period', breaks: (figures) => ({ ...written(figures), per }) })),
-  noPermits.map((capacity): Violation => ({ kind: 'capacity', breaks: (figures) => ({ ...written(figures), capacity }) })),
+  noCapacity.map((capacity): Violation => ({ kind: 'capacity', breaks: (figures) => ({ ...written(figures), capacity }) })),
   upTo(99_999_999).map(
     (periodUs): Violation => ({
       kind: 'too fast',
       breaks: ({ capacity }) => ({ permits: 10 * periodUs + 1, per: `${periodUs}us`, capacity: Math.min(capacity, 1_000) }),
     }),
   ),
-  fc.nat({ max: 1_000 }).map((more): Violation => ({ kind: 'too long', breaks: (figures) => tooLong(figures, more) })),
+  fc.nat({ max: 1_000 }).map((more): Violation => ({ kind: 'too large', breaks: (figures) => tooLarge(figures, more) })),
   fc.string({ minLength: 1 }).map(
     (option): Violation => ({
       kind: 'unknown option',
@@ -477,14 +483,12 @@ const violation: fc.Arbitrary<Violation> = fc.oneof(
 )
 
 /**
- * The same pace with a capacity just beyond 100 years; a pace that reaches 1e9 permits sooner is
- * slowed down until it does not.
+ * One permit in a period for which 1e9 are too many, and a capacity just beyond what fits: no
+ * slower pace does either.
  */
-function tooLong({ permits, periodUs }: Figures, more: number): Broken {
-  const slow = Math.max(periodUs, Math.ceil((MAX_FILL_US * permits) / 999_000_000))
-  const fits = slow <= MAX_PERIOD_US
-  const pace = fits ? { permits, periodUs: slow } : { permits: 1, periodUs: MAX_PERIOD_US }
-  return written({ ...pace, capacity: mostCapacity(pace.permits, pace.periodUs) + 1 + more })
+function tooLarge({ periodUs }: Figures, more: number): Broken {
+  const slow = Math.min(MAX_PERIOD_US, Math.max(periodUs, 2_300_000))
+  return written({ permits: 1, periodUs: slow, capacity: mostCapacity(1, slow) + 1 + more })
 }
 
 function anyOptions(rateName: string, capacityName: string): fc.Arbitrary<unknown> {

@@ -3,19 +3,27 @@
  * is refused, everything outside is.
  */
 import { SluiceError, shown } from '../errors.ts'
-import { greatestCommonDivisor, mulDiv, remainder } from './arithmetic.ts'
+import { greatestCommonDivisor } from './arithmetic.ts'
 
 const DAY_US = 86_400_000_000
 
 export const MAX_PERMITS = 1_000_000_000
+/** The largest cost of what is charged whether it fits or not. */
+export const MAX_COST = 1_000_000_000_000
+/** The largest count of a window. */
+export const MAX_COUNT = 4_294_967_295
 export const MAX_PERIOD_US = 366 * DAY_US
 export const MAX_PERMITS_PER_US = 10
 export const MAX_FILL_US = 36_525 * DAY_US
+/** So many units of a level are in use at most (level.ts). */
+export const MOST_UNITS = 4_503_599_627_370_496
+/** How far ahead a limiter books, if it is not told otherwise. */
+export const DEFAULT_AHEAD_US = 60_000_000
 /**
- * With the longest fill time and the longest booking ahead on top, times still stay below 2^53
- * (this is the year 2128).
+ * The latest time, in the year 2112: with the longest that a level takes to drain on top it stays
+ * exact.
  */
-export const MAX_NOW_US = 5_000_000_000_000_000
+export const MAX_NOW_US = 4_503_599_627_370_496
 
 /**
  * Milliseconds (exact to the microsecond), or a number with a unit:
@@ -74,13 +82,21 @@ export interface Pace {
   readonly periodUs: number
 }
 
-export function paceOf(rate: Rate, what: string): Pace {
+/** `capacity`: the option beside the rate by which a limit admits nothing at all. */
+export function paceOf(rate: Rate, what: string, capacity?: string): Pace {
   const { permits, per } = typeof rate === 'string' ? splitRate(rate, what) : fieldsOfRate(rate, what)
+  if (permits === 0 && capacity !== undefined) {
+    throw invalid(what, rate, `must be at least 1 permit: for a limit that admits nothing write ${capacity}: 0`)
+  }
   const wholePermits = permitsOf(permits, `${what}: permits`)
   const periodUs = durationUs(per, `${what}: period`)
   if (wholePermits > MAX_PERMITS_PER_US * periodUs) throw invalid(what, rate, 'must be at most 10 million permits per second')
-  const divisor = greatestCommonDivisor(wholePermits, periodUs)
-  return { permits: wholePermits / divisor, periodUs: periodUs / divisor }
+  return lowestTerms(wholePermits, periodUs)
+}
+
+export function lowestTerms(permits: number, periodUs: number): Pace {
+  const divisor = greatestCommonDivisor(permits, periodUs)
+  return { permits: permits / divisor, periodUs: periodUs / divisor }
 }
 
 function splitRate(rate: string, what: string): { permits: number; per: Duration } {
@@ -98,24 +114,12 @@ function fieldsOfRate(rate: Exclude<Rate, string>, what: string): { permits: num
   return rate
 }
 
-/** A whole number of permits in the domain. */
-export function permitsOf(value: number, what: string): number {
-  if (!Number.isInteger(value) || value < 1 || value > MAX_PERMITS) {
-    throw invalid(what, value, 'must be a whole number from 1 to 1,000,000,000')
+/** A whole number of permits in the domain. A limit that admits nothing has a capacity of 0. */
+export function permitsOf(value: number, what: string, least = 1): number {
+  if (!Number.isInteger(value) || value < least || value > MAX_PERMITS) {
+    throw invalid(what, value, `must be a whole number from ${least} to 1,000,000,000`)
   }
   return value
-}
-
-/**
- * The figures of a level: capacity, and the pace in lowest terms. A full charge takes at most 100
- * years to drain.
- */
-export function levelFigures(capacity: number, { permits, periodUs }: Pace): readonly number[] {
-  const us = mulDiv(capacity, periodUs, permits)
-  if (us + ((remainder[0] as number) > 0 ? 1 : 0) > MAX_FILL_US) {
-    throw invalid('capacity', capacity, 'at this rate would take more than 100 years to fill')
-  }
-  return [capacity, permits, periodUs]
 }
 
 /** How far ahead reservations may be booked: 0 (none) to 366 days, in milliseconds at the edge. */
@@ -146,11 +150,7 @@ export function onlyOptionsOf(type: string, options: object, known: readonly str
   if (given !== type) throw invalid(type, given, `is another type: leave it out or say '${type}'`)
 }
 
-/** An error about bytes in a store that Sluice did not write. */
-export function notOurs(what: string, value: unknown, rule: string): SluiceError {
-  return new SluiceError('STORE', `${what} state ${shown(value)} ${rule}`)
-}
-
-export function invalid(what: string, value: unknown, rule: string): SluiceError {
-  return new SluiceError('CONFIG', `${what} ${shown(value)} ${rule}`)
+/** `nearest`: the value nearest to the wrong one that works. */
+export function invalid(what: string, value: unknown, rule: string, nearest?: number | string): SluiceError {
+  return new SluiceError('CONFIG', `${what} ${shown(value)} ${rule}`, { nearest })
 }

@@ -2,7 +2,9 @@
 -- (fast-path.lua) and everything else (codec.lua) need it.
 
 const.NO_NUMBER, const.MAX_BACK = 9007199254740992, 281474976710656
-const.BACK, const.MINUS_ONE = 8, 15
+-- From the first of these tags on a word may be out of range: one of seven bytes, and those that
+-- are counted back. No word has the last one.
+const.WIDEST, const.BACK, const.TAGS_END = 7, 8, 15
 
 -- The figures that a label names: an array, and whether its last one is whole.
 local function figuresOf(label)
@@ -33,8 +35,7 @@ end
 -- How a record is packed whose head, with its size before it, takes so many bytes, and how many
 -- bytes it takes in all. Where the last two words, or all four, take none, they are left out.
 local function packedForm(headSize, first, second, third, fourth)
-  local a, b = first < const.MINUS_ONE and first % 8 or 0, second < const.MINUS_ONE and second % 8 or 0
-  local c, d = third < const.MINUS_ONE and third % 8 or 0, fourth < const.MINUS_ONE and fourth % 8 or 0
+  local a, b, c, d = first % 8, second % 8, third % 8, fourth % 8
   local length = 7 + headSize + a + b + c + d
   if c + d > 0 then
     return string.format('>I7c%dI%dI%dI%dI%d', headSize, a, b, c, d), length
@@ -57,5 +58,6 @@ local function oneRecordForm(raw, label, labelSize)
   local second, fourth = high % 16, low % 16
   local first, third = (high - second) / 16, (low - fourth) / 16
   local form, length = packedForm(headSize + 1, first, second, third, fourth)
-  return length == #raw, form, length, first, second, third, fourth
+  local isRead = length == #raw and first < const.TAGS_END and second < const.TAGS_END and third < const.TAGS_END and fourth < const.TAGS_END
+  return isRead, form, length, first, second, third, fourth
 end

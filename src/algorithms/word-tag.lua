@@ -7,12 +7,9 @@ if s_k == 0 then
 elseif s_k == untilUs then
   n_k = const.BACK
   s_k = 0
-elseif s_k == -1 then
-  n_k = const.MINUS_ONE
-  s_k = 0
 else
   local back = untilUs - s_k
-  if back >= 0 and back < const.MAX_BACK and (back < s_k or s_k < 0) then
+  if back >= 0 and back < const.MAX_BACK and back < s_k then
     n_k = const.BACK
     s_k = back
   end

@@ -25,6 +25,7 @@ function refusal(revive: () => unknown): { code?: string; message?: string } {
 
 // What to generate. Every option is drawn in all the ways it can be written.
 
+const capacity = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 1_000 }), fc.integer({ min: 1, max: 1_000_000_000 }))
 const permits = fc.oneof(fc.integer({ min: 1, max: 1_000 }), fc.integer({ min: 1, max: 1_000_000_000 }))
 const unit = fc.constantFrom('us', 'ms', 's', 'min', 'h', 'd')
 const space = fc.constantFrom('', ' ')
@@ -50,15 +51,15 @@ const anchor = fc.oneof(
 const optional = (required: string[]) => ({ requiredKeys: ['type', ...required] as never[], noNullPrototype: true })
 
 const limitJson: fc.Arbitrary<Json> = fc.oneof(
-  fc.record({ type: fc.constant('gcra'), rate, burst: permits }),
-  fc.record({ type: fc.constant('tokenBucket'), capacity: permits, refill: rate }),
-  fc.record({ type: fc.constant('leakyBucket'), capacity: permits, leak: rate }),
-  fc.record({ type: fc.constant('fixedWindow'), limit: permits, window: duration, anchor }, optional(['limit', 'window'])),
+  fc.record({ type: fc.constant('gcra'), rate, burst: capacity }),
+  fc.record({ type: fc.constant('tokenBucket'), capacity, refill: rate }),
+  fc.record({ type: fc.constant('leakyBucket'), capacity, leak: rate }),
+  fc.record({ type: fc.constant('fixedWindow'), limit: capacity, window: duration, anchor }, optional(['limit', 'window'])),
   fc.record(
-    { type: fc.constant('slidingWindow'), limit: permits, window: duration, slots: fc.integer({ min: 1, max: 1_000 }) },
+    { type: fc.constant('slidingWindow'), limit: capacity, window: duration, slots: fc.constantFrom(1, 2, 4, 5, 7, 10, 50, 100) },
     optional(['limit', 'window']),
   ),
-  fc.record({ type: fc.constant('slidingLog'), limit: fc.integer({ min: 1, max: 100_000 }), window: duration }),
+  fc.record({ type: fc.constant('slidingLog'), limit: fc.integer({ min: 0, max: 100_000 }), window: duration }),
   fc.record({ type: fc.constant('concurrency'), max: permits, lease: fc.integer({ min: 100, max: 31_622_400_000 }) }, optional(['max'])),
 )
 
@@ -154,7 +155,7 @@ describe('limitsFrom', () => {
     ['a list', [one], 'must be one limit such as {'],
     ['null', null, 'limits null must be one limit such as {'],
     ['a misspelt type', { typ: 'gcra' }, 'limit "typ": limit "gcra" must be an object such as {'],
-    ['one of several that is wrong', { burst: one, daily: { ...other, limit: 0 } }, 'limit "daily": fixedWindow limit 0 must be a whole'],
+    ['one of several that is wrong', { burst: one, daily: { ...other, limit: -1 } }, 'limit "daily": fixedWindow limit -1 must be a whole'],
   ])('refuses %s and says which', (_, json, message) => {
     expect(refusal(() => limitsFrom(json))).toMatchObject({ code: 'CONFIG', message: expect.stringContaining(message) })
   })
@@ -198,9 +199,10 @@ describe('limitSchema', () => {
   const BEYOND_A_SCHEMA: Readonly<Record<string, (message: string, json: Json) => boolean>> = {
     'leases of 100 ms at least': (message) => message.includes('must be at least 100 ms'),
     'at most 10 million permits a second': (message) => /must be at most 10 million permits per second$/.test(message),
-    'at most 100 years to fill up': (message) => /would take more than 100 years to fill$/.test(message),
+    'a rate and a burst that can be counted exactly': (message) =>
+      /(?:at this rate, to be counted exactly|needs a rounder rate to be counted exactly, such as .*)$/.test(message),
     'whole microseconds': (message) => /must be a whole number of microseconds$|whole to the microsecond$/.test(message),
-    'at most one slot per microsecond': (message) => /must be at most one per microsecond of the window, \d+$/.test(message),
+    'slots of whole microseconds': (message) => /^slidingWindow slots \d+ must cut the window /.test(message),
     'at most 366 days, written with a unit': (message) => /"[^"]*[1-9][^"]*" must be from 1 microsecond to 366 days$/.test(message),
     'whole permits up to 1e9, written with an exponent': (message, json) =>
       /: permits .* must be a whole number/.test(message) && Object.values(json).some((value) => /^[\d.]+e\d+ ?\//.test(`${value}`)),
@@ -211,11 +213,12 @@ describe('limitSchema', () => {
 
   test.each([
     ['at most 10 million permits a second', { type: 'gcra', rate: '11/us', burst: 1 }],
-    ['at most 100 years to fill up', { type: 'gcra', rate: '1/366d', burst: 1_000 }],
+    ['a rate and a burst that can be counted exactly', { type: 'gcra', rate: '1/366d', burst: 1_000 }],
+    ['a rate and a burst that can be counted exactly', { type: 'gcra', rate: '999999999/100s', burst: 1 }],
     ['whole microseconds', { type: 'slidingLog', limit: 1, window: 0.0015 }],
     ['whole microseconds', { type: 'fixedWindow', limit: 1, window: '1s', anchor: 0.0001 }],
     ['leases of 100 ms at least', { type: 'concurrency', max: 1, lease: 99 }],
-    ['at most one slot per microsecond', { type: 'slidingWindow', limit: 1, window: 0.002, slots: 3 }],
+    ['slots of whole microseconds', { type: 'slidingWindow', limit: 1, window: '1s', slots: 60 }],
     ['at most 366 days, written with a unit', { type: 'slidingLog', limit: 1, window: '367d' }],
     ['whole permits up to 1e9, written with an exponent', { type: 'gcra', rate: '1e10/1d', burst: 1 }],
     ['whole permits up to 1e9, written with an exponent', { type: 'gcra', rate: '1.55e1/s', burst: 1 }],

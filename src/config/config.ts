@@ -44,7 +44,7 @@ function namedLimitFrom(name: string, json: unknown): Limit {
     return limitFrom(json)
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error
-    throw new SluiceError(error.code, `limit ${shown(name)}: ${error.message}`, { cause: error })
+    throw new SluiceError(error.code, `limit ${shown(name)}: ${error.message}`, { cause: error, nearest: error.nearest })
   }
 }
 

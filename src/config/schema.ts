@@ -3,9 +3,9 @@
  * sent before it gets here.
  *
  * It accepts all that `limitFrom` accepts. Five rules are beyond a schema and are left to
- * `limitFrom`: at most 10 million permits a second, at most 100 years to fill up, times that are
- * whole microseconds, leases of 100 ms at least, and the size of a number that is written with a
- * unit or an exponent (`'400d'`, `'1e10/s'`).
+ * `limitFrom`: at most 10 million permits a second, a rate and a burst that can be counted exactly,
+ * times and slots that are whole microseconds, leases of 100 ms at least, and the size of a number
+ * that is written with a unit or an exponent (`'400d'`, `'1e10/s'`).
  */
 import { permits } from '../algorithms/about.ts'
 import { ABOUTS } from '../algorithms/list.ts'

@@ -133,14 +133,17 @@ function oncePerScope<T>(make: (scope: Scope) => T): (scope: Scope) => T {
   }
 }
 
-/** A window in whole seconds, at least one: `w=0` is not allowed. */
-function windowSeconds(windowUs: number): number {
-  return Math.max(1, Math.ceil(windowUs / 1_000_000))
+/**
+ * The window in whole seconds, at least one: `w=0` is not allowed. People are told the rate that
+ * they asked for.
+ */
+function windowSeconds(rule: Rule): number {
+  return Math.max(1, Math.ceil((rule.asked ?? rule).windowUs / 1_000_000))
 }
 
 /** The unit of a quota: calls in a window, or calls that run at once. */
 function unitOf(rule: Rule): string {
-  return isUntilReleased(rule) ? ';qu="concurrent-requests"' : `;w=${windowSeconds(rule.windowUs)}`
+  return isUntilReleased(rule) ? ';qu="concurrent-requests"' : `;w=${windowSeconds(rule)}`
 }
 
 function draft11(): HeaderWriter {

@@ -71,9 +71,11 @@ function isWaitError(error: unknown): error is WaitError {
 
 /**
  * How many of one key can have their turn within so many milliseconds, were none let in before:
- * within a few and the most that may wait at all.
+ * within a few and the most that may wait at all. For a limit that admits nothing none waits.
  */
 function servedWithin(maxWaitMs: number, { limits }: Scope): number {
-  const served = limits.map(({ rule: { capacity, windowUs } }) => capacity * Math.ceil((maxWaitMs * 1000) / windowUs))
+  const served = limits.map(({ rule: { capacity, windowUs } }) =>
+    capacity === 0 ? Number.POSITIVE_INFINITY : capacity * Math.ceil((maxWaitMs * 1000) / windowUs),
+  )
   return Math.min(Math.max(MIN_QUEUE, Math.min(...served)), MAX_WAITING)
 }

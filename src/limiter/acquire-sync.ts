@@ -9,7 +9,7 @@ import { anyUntilReleased } from '../stores/step.ts'
 import type { SyncStore } from '../stores/store.ts'
 import { atItsTime, type Decision } from './decision.ts'
 import { type Cost, type Key, timeoutUs } from './input.ts'
-import type { Acquired, Limiter, Reservation } from './limiter.ts'
+import type { Acquired, Limiter, Settleable } from './limiter.ts'
 import type { LimitName, Limits } from './options.ts'
 import { WaitError } from './wait-error.ts'
 
@@ -24,7 +24,7 @@ export interface AcquireSyncOptions<Name extends string = string, P extends stri
   readonly plan?: P | undefined
 }
 
-type Reserved<Name extends string> = Decision<Name> & Reservation<SyncStore>
+type Reserved<Name extends string> = Decision<Name> & Settleable<Name, SyncStore>
 
 /**
  * Waits its turn and takes. Throws `TIMEOUT` or `IMPOSSIBLE` if a limit ends the wait (nothing was
@@ -63,7 +63,7 @@ export function acquireSync<L extends Limits, P extends string = string>(
         throw stoodStill()
       }
       const isBooked = limiter.scope(plan).limits.every(({ rule }) => rule.algorithm.bookable)
-      return acquired(atItsTime(withoutCancel(reserved), inUs(reserved.delayMs), isBooked), (nowUs() - startUs) / 1000)
+      return acquired(atItsTime(reserved, inUs(reserved.delayMs), isBooked), (nowUs() - startUs) / 1000)
     }
     if (inUs(reserved.retryAfterMs) > leftUs) throw fail('TIMEOUT', reserved)
     if (!blockUntil(inUs(reserved.atMs) + inUs(reserved.retryAfterMs), nowUs)) throw stoodStill()
@@ -89,11 +89,6 @@ function reserveWithin<Name extends string>(reserve: (maxWaitUs: number) => Rese
   // What it says is how much longer than `leftUs`; without a wait it says how long. It is granted
   // if it fits by now.
   return reserve(0)
-}
-
-function withoutCancel<Name extends string>(decision: Reserved<Name>): Decision<Name> {
-  Reflect.deleteProperty(decision, 'cancel')
-  return decision
 }
 
 function acquired<Name extends string>(decision: Decision<Name>, waitedMs: number): Acquired<Name> {

@@ -10,7 +10,7 @@ import type { WaitQueues } from '../stores/queue/wait-queues.ts'
 import type { FailurePolicy } from '../stores/remote/fallback.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { type Health, UP_SINCE_EVER } from '../stores/remote/health.ts'
-import { settlements } from '../stores/settlement.ts'
+import { type Charge, settlements } from '../stores/settlement.ts'
 import { type Part, type Scope, Step } from '../stores/step.ts'
 import type { OpenStates, Store, SyncStore } from '../stores/store.ts'
 import type { Decision } from './decision.ts'
@@ -66,7 +66,8 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
     this.maxAheadUs = aheadUs(options.maxAheadMs ?? DEFAULT_MAX_AHEAD_MS, 'maxAheadMs')
     this.queues = waitingAt(this.guarded, this.ownClock, this.clock, this.maxAheadUs, options)
     const { plans = {} } = options
-    this.plans = new Plans(limits, plans, this.name, this.guarded, this.ownClock.nowUs, (of, plan) => this.#settlerFor(of, plan))
+    const { nowUs } = this.ownClock
+    this.plans = new Plans(limits, plans, this.name, this.guarded, nowUs, this.maxAheadUs, (of, plan) => this.#settlerFor(of, plan))
   }
 
   scope(plan?: P): Scope {
@@ -150,11 +151,21 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
     if (key === undefined || differences.every((difference) => difference === 0)) return this.applyAll(plan, [])
     const parts = partsOf(plan, key, 0)
     for (let k = 0; k < parts.length; k++) (parts[k] as Part).cost = differences[k] as number
+    if (!this.queues.isEmpty && this.#isTakenOver(parts, charges, planName)) return this.applyAll(plan, [])
     const steps = settlements(parts, charges)
     return this.applyAll(plan, steps, (verdicts) => {
-      if (steps.length === 1) this.queues.given(parts, verdicts, planName)
+      // What is given back before its time may lie behind what waiting callers have booked.
+      const isAhead = charges.some(({ dueUs }, k) => (verdicts[k]?.atUs ?? dueUs) < dueUs)
+      if (steps.length === 1 && !isAhead) this.queues.given(parts, verdicts, planName)
       else this.tryAgain(parts)
     })
+  }
+
+  /** What is given back before its time serves the callers that wait behind it, if any. */
+  #isTakenOver(parts: readonly Part[], charges: readonly Charge[], planName: P | undefined): boolean {
+    if (parts.some(({ cost }) => cost > 0)) return false
+    const back = parts.map((part) => part.with({ cost: -part.cost }))
+    return this.queues.queue(parts, planName)?.takeOver(back, charges) ?? false
   }
 
   /** The time, for listeners; -1, without a look at the clock, if there are none. */

@@ -4,7 +4,7 @@
  */
 import type { AsyncStore } from '../stores/remote/async-store.ts'
 import { promised } from './input.ts'
-import type { RefundOptions, Reservation, ReserveOptions, Settleable, SettleOptions, VerbOptions, WaitOptions } from './limiter.ts'
+import type { ReserveOptions, Settleable, SettleOptions, VerbOptions, WaitOptions } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimitName, Limits } from './options.ts'
 import { StoreLimiter } from './store-limiter.ts'
 
@@ -23,7 +23,7 @@ export class AsyncLimiter<L extends Limits, P extends string> extends StoreLimit
     return promised(super.peek, this, key, cost, options)
   }
 
-  override reserve(key: KeyOf<L>, cost?: CostOf<L>, options?: ReserveOptions<P>): Promise<Taken<L> & Reservation<AsyncStore>> {
+  override reserve(key: KeyOf<L>, cost?: CostOf<L>, options?: ReserveOptions<P>): Promise<Taken<L>> {
     return promised(super.reserve, this, key, cost, options)
   }
 
@@ -35,7 +35,7 @@ export class AsyncLimiter<L extends Limits, P extends string> extends StoreLimit
     return promised(super.settle, this, key, actual, options)
   }
 
-  override refund(key: KeyOf<L>, cost?: CostOf<L>, options?: RefundOptions<P>): Promise<void> {
+  override refund(key: KeyOf<L>, cost?: CostOf<L>, options?: VerbOptions<P>): Promise<void> {
     return promised(super.refund, this, key, cost, options)
   }
 

@@ -1,6 +1,6 @@
 /** Decisions, made from the verdicts of the limits. */
 import type { Outcome, Verdict } from '../algorithms/decide.ts'
-import { chargesOf } from '../stores/settlement.ts'
+import { type Charge, chargesOf } from '../stores/settlement.ts'
 import type { Cost, Key } from './input.ts'
 import type { NamedRule } from './options.ts'
 import { enteredUs, type Settler, SettlerOf } from './settling.ts'
@@ -36,7 +36,7 @@ interface DecisionFigures<Name extends string> {
    * reservation.
    */
   readonly delayMs: number
-  /** When the store entered it, by its time: `refund` gives back what was taken by that. */
+  /** When the store entered it, by its time. */
   readonly atMs: number
   /** The name of the binding limit. */
   readonly policy: Name
@@ -107,6 +107,10 @@ class Decided {
     return settler.settle({ charges: settler.chargesOf(this), key: this.#key, cost: this.#cost, actual, onAccepted })
   }
 
+  cancel(): unknown {
+    return this.settle(0)
+  }
+
   /**
    * The same some time later, see `atItsTime`. The charges stay, minus those of callers that left
    * before it.
@@ -114,8 +118,8 @@ class Decided {
   later(us: number, isBooked: boolean): Decided {
     const { delayMs, atMs, policy, degraded } = this
     const leftUs = Math.max(0, Math.round(delayMs * 1000) - us)
-    const charges = this.#settler?.chargesOf(this).map((charge) => ({ ...charge, drainedUs: charge.drainedUs - leftUs })) ?? []
-    const settler = this.#settler && new SettlerOf(this.#settler, charges)
+    const sooner = (charge: Charge) => ({ ...charge, drainedUs: charge.drainedUs - leftUs, dueUs: charge.dueUs - leftUs })
+    const settler = this.#settler && new SettlerOf(this.#settler, this.#settler.chargesOf(this).map(sooner))
     const after = (part: DecisionPart) => ({ ...part, delayMs: 0, resetAfterMs: Math.max(0, plusUs(part.resetAfterMs, -us)) })
     const parts = Object.entries(this.parts).map(([name, part]) => [name, after(part)])
     const laterMs = isBooked ? plusUs(atMs, us) : atMs
@@ -160,7 +164,7 @@ export function decisionOf<Name extends string>(
   const binding = bindingOf(verdicts, outcome)
   const { name, rule } = asked[binding] as NamedRule
   const { remaining, retryUs } = verdicts[binding] as Verdict
-  const figures = partOf(rule.capacity, { outcome, remaining, retryUs, resetUs, delayUs: outcome === 'allowed' ? delayUs : 0 })
+  const figures = partOf(rule.capacity, { outcome, remaining, retryUs, resetUs, delayUs })
   // A decision has one time. Where limits were entered later, or at different times, its settler
   // has to know theirs.
   const exactly = isLater && settler !== undefined ? new SettlerOf(settler, chargesOf(asked, verdicts)) : settler
@@ -205,7 +209,7 @@ function partOf(limit: number, { outcome, remaining, retryUs, resetUs, delayUs }
     remaining,
     retryAfterMs: retryUs / 1000,
     resetAfterMs: resetUs / 1000,
-    delayMs: delayUs / 1000,
+    delayMs: outcome === 'allowed' ? delayUs / 1000 : 0,
   }
 }
 

@@ -10,7 +10,6 @@ export type { Abortable } from '../stores/queue/signals.ts'
 export const VERB_OPTIONS = ['plan']
 export const RESERVE_OPTIONS = ['plan', 'maxWaitMs']
 export const SETTLE_OPTIONS = ['plan', 'of', 'cost']
-export const REFUND_OPTIONS = ['plan', 'atMs']
 export const TIMED_OPTIONS = ['plan', 'timeoutMs', 'signal']
 export const ACQUIRE_OPTIONS = ['cost', 'plan', 'timeoutMs', 'signal']
 

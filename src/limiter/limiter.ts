@@ -37,14 +37,6 @@ export interface ReserveOptions<P extends string = string> extends VerbOptions<P
   readonly maxWaitMs?: number | undefined
 }
 
-export interface RefundOptions<P extends string = string> extends VerbOptions<P> {
-  /**
-   * The `atMs` of the decision that took it: permits that have drained since are not given back,
-   * and windows and logs find the charge by it.
-   */
-  readonly atMs?: number | undefined
-}
-
 export interface SettleOptions<Name extends string = string, P extends string = string> extends VerbOptions<P> {
   /**
    * The decision that charged it, or its `atMs` and `parts`: it may have been made by another
@@ -63,6 +55,11 @@ export interface Settleable<Name extends string, S> {
    * was charged, or a second time.
    */
   settle(actual: Cost<Name>): Answer<S, void>
+  /**
+   * `settle(0)`: the call did not happen. Of a reservation before its time the cost comes back,
+   * less what was reserved after it. A permit is released along with it, as `ignored`.
+   */
+  cancel(): Answer<S, void>
 }
 
 export interface WaitOptions<P extends string = string> extends VerbOptions<P> {
@@ -92,14 +89,6 @@ export interface AcquireOptions<Name extends string = string, P extends string =
 export type Acquired<Name extends string = string, S = SyncStore> = Extract<Decision<Name>, { readonly allowed: true }> & {
   readonly waitedMs: number
 } & Settleable<Name, S>
-
-export interface Reservation<S> {
-  /**
-   * Gives the cost back, minus what was reserved after it; nothing once its time has come. Calling
-   * it again does nothing.
-   */
-  cancel(): Answer<S, void>
-}
 
 /**
  * A decision that holds its permits until they are released: `using permit = limiter.consume(key)`.
@@ -146,7 +135,7 @@ export interface HoldingLimiter<L extends Limits = Limits, S extends Store = Syn
     key: Key<LimitName<L>>,
     cost?: Cost<LimitName<L>>,
     options?: ReserveOptions<P>,
-  ): Answer<S, Decision<LimitName<L>> & Reservation<S> & Settleable<LimitName<L>, S> & Permit<S>>
+  ): Answer<S, Decision<LimitName<L>> & Settleable<LimitName<L>, S> & Permit<S>>
   /**
    * Waits its turn, first come, first served, and takes. Rejects with `TIMEOUT`, `IMPOSSIBLE`,
    * `QUEUE_FULL`, or the signal's reason.
@@ -205,7 +194,7 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
     key: Key<LimitName<L>>,
     cost?: Cost<LimitName<L>>,
     options?: ReserveOptions<P>,
-  ): Answer<S, Decision<LimitName<L>> & Reservation<S> & Settleable<LimitName<L>, S>>
+  ): Answer<S, Decision<LimitName<L>> & Settleable<LimitName<L>, S>>
   /**
    * Waits its turn, first come, first served, and takes. Rejects with `TIMEOUT`, `IMPOSSIBLE`,
    * `QUEUE_FULL`, or the signal's reason.
@@ -243,8 +232,11 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
    * left: see `settle` of a decision.
    */
   settle(key: Key<LimitName<L>>, actual: Cost<LimitName<L>>, options: SettleOptions<LimitName<L>, P>): Answer<S, void>
-  /** Gives back what was taken, as far as it is still in use, never above idle. */
-  refund(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: RefundOptions<P>): Answer<S, void>
+  /**
+   * Gives permits back as of now, never above idle: for what a customer is owed. A call is given
+   * back by its decision.
+   */
+  refund(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, void>
   /** Forgets the key. */
   reset(key: Key<LimitName<L>>): Answer<S, void>
   /** How the store is. The memory of a process is always up. */

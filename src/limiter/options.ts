@@ -1,6 +1,6 @@
 /** The options of a limiter, checked when it is made. */
 import { type Limit, RULE, type Rule } from '../algorithms/algorithm.ts'
-import { hintFor, invalid, MAX_NOW_US, onlyKnown } from '../algorithms/rate.ts'
+import { DEFAULT_AHEAD_US, hintFor, invalid, MAX_NOW_US, onlyKnown } from '../algorithms/rate.ts'
 import { type Clock, systemClock, trustedClocks } from '../clock/clock.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
@@ -86,7 +86,7 @@ export interface LimiterOptions<L extends Limits = Limits, S extends Store = Syn
   readonly onHealth?: (health: HealthEvent) => void
 }
 
-export const DEFAULT_MAX_AHEAD_MS = 60_000
+export const DEFAULT_MAX_AHEAD_MS: number = DEFAULT_AHEAD_US / 1000
 
 const POLICIES: readonly string[] = ['throw', 'allow', 'deny', 'local'] satisfies FailurePolicy[]
 
@@ -139,7 +139,7 @@ function isStore(store: Store | null): boolean {
 
 /**
  * A clock of the caller's own is checked at every reading: a wrong time would be written into the
- * state.
+ * state. A time before 1970 counts as 0.
  */
 export function clockOf(clock: Clock | undefined, store: Store): Clock | undefined {
   if (clock === undefined) return store.mode === 'sync' ? ownClockOf(store) : undefined
@@ -156,15 +156,15 @@ function ownClockOf({ nowUs }: SyncStore): Clock {
 }
 
 function checkedUs(us: number): number {
-  if (Number.isInteger(us) && us >= 0 && us <= MAX_NOW_US) return us
-  throw new SluiceError('CONFIG', `the clock read ${shown(us)}: it must be whole microseconds from 0 to ${MAX_NOW_US}`)
+  if (Number.isInteger(us) && us <= MAX_NOW_US) return Math.max(0, us)
+  throw new SluiceError('CONFIG', `the clock read ${shown(us)}: it must be whole microseconds, at most ${MAX_NOW_US}`)
 }
 
 /**
- * The limits as rules, in their order. `of` begins the messages, where there are limits of several
- * plans.
+ * The limits as rules, in their order, for a limiter that books so far ahead. `of` begins the
+ * messages, where there are limits of several plans.
  */
-export function compiled<Name extends string>(limits: Limits, of = ''): NamedRule<Name>[] {
+export function compiled<Name extends string>(limits: Limits, aheadUs: number = DEFAULT_AHEAD_US, of = ''): NamedRule<Name>[] {
   const named: unknown = isLimit(limits) ? { default: limits } : limits
   if (!isRecord(named) || Object.keys(named).length === 0) {
     throw invalid(
@@ -175,7 +175,9 @@ export function compiled<Name extends string>(limits: Limits, of = ''): NamedRul
   }
   return Object.entries(named).map(([name, limit]) => {
     if (!isLimit(limit)) throw invalid(`${of}limit '${name}'`, limit, MADE_BY_FACTORY + hintFor(name))
-    return { name: checkedName(name, `${of}the name of a limit`) as Name, rule: limit[RULE] }
+    checkedName(name, `${of}the name of a limit`)
+    const rule: Rule = limit[RULE]
+    return { name: name as Name, rule: rule.algorithm.bookedAhead?.(rule, aheadUs, `${of}limit '${name}': `) ?? rule }
   })
 }
 

@@ -16,18 +16,7 @@ import type { DecisionEvent, ReleaseOutcome } from './events.ts'
 import { Inflight } from './inflight.ts'
 import { promised, RESERVE_OPTIONS } from './input.ts'
 import { Leases } from './leases.ts'
-import type {
-  Acquired,
-  AcquireOptions,
-  Answer,
-  Permit,
-  RefundOptions,
-  Reservation,
-  ReserveOptions,
-  Settleable,
-  SettleOptions,
-  VerbOptions,
-} from './limiter.ts'
+import type { Acquired, AcquireOptions, Answer, Permit, ReserveOptions, Settleable, SettleOptions, VerbOptions } from './limiter.ts'
 import { Loans, loansOf } from './loans.ts'
 import { NextInLine } from './next-in-line.ts'
 import type { CostOf, DecisionOf, KeyOf, LimiterOptions, LimitName, Limits } from './options.ts'
@@ -90,13 +79,11 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   }
 
   /** Nothing of it can be booked ahead: it is `consume`. */
-  override reserve(key: KeyOf<L>, cost: CostOf<L> = 1, options: ReserveOptions<P> = {}): Answer<S, Taken<L, S> & Reservation<S>> {
+  override reserve(key: KeyOf<L>, cost: CostOf<L> = 1, options: ReserveOptions<P> = {}): Answer<S, Taken<L, S>> {
     return this.#answer(() => {
       onlyKnown(options, RESERVE_OPTIONS, 'the options of a verb')
-      const taken = this.#consume(key, cost, { plan: options.plan })
-      const cancellable = (permit: HeldDecision) => Object.assign(permit, { cancel: () => permit.release({ outcome: 'ignored' }) })
-      return taken instanceof HeldDecision ? cancellable(taken) : taken.then(cancellable)
-    }) as Answer<S, Taken<L, S> & Reservation<S>>
+      return this.#consume(key, cost, { plan: options.plan })
+    }) as unknown as Answer<S, Taken<L, S>>
   }
 
   /** Runs a function that holds a permit until what it promises has settled. */
@@ -135,7 +122,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     return this.#answer(() => super.settle(key, actual, options)) as Answer<S, void>
   }
 
-  override refund(key: KeyOf<L>, cost: CostOf<L> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
+  override refund(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, void> {
     return this.#answer(() => super.refund(key, this.#ofTheOthers('refund', cost), options)) as Answer<S, void>
   }
 

@@ -171,6 +171,13 @@ export class HeldDecision {
     return (this.#decision as unknown as { settle(actual: Cost<string>): unknown }).settle(actual)
   }
 
+  /** Nothing ran: the place is free again, and what was charged along with it comes back. */
+  cancel(): unknown {
+    const released = this.release({ outcome: 'ignored' })
+    const settled = this.settle(0)
+    return settled instanceof Promise ? Promise.all([released, settled]).then(() => {}) : released
+  }
+
   [Symbol.dispose](): void {
     void this.release()
   }

@@ -51,25 +51,31 @@ export class Plans<Name extends string> {
   readonly #limiter: string
   readonly #store: SyncStore | GuardedStore
   readonly #nowUs: () => number
+  readonly #aheadUs: number
   readonly #settlerFor: SettlerFor<Name>
   /** The numbers of the limits themselves. */
   base: Plan<Name>
   #named: ReadonlyMap<string, Plan<Name>>
 
-  /** `limiter`: its name. `nowUs`: what a synchronous store reads the time by. */
+  /**
+   * `limiter`: its name. `nowUs`: what a synchronous store reads the time by. `aheadUs`: how far
+   * ahead the limiter books.
+   */
   constructor(
     limits: Limits,
     plans: PlanLimits,
     limiter: string,
     store: SyncStore | GuardedStore,
     nowUs: () => number,
+    aheadUs: number,
     settlerFor: SettlerFor<Name>,
   ) {
     this.#limiter = limiter
     this.#store = store
     this.#nowUs = nowUs
+    this.#aheadUs = aheadUs
     this.#settlerFor = settlerFor
-    const base = compiled<Name>(limits)
+    const base = compiled<Name>(limits, aheadUs)
     const named = this.#compiled(base, plans)
     ;[this.base, this.#named] = this.#opened(base, named)
   }
@@ -101,7 +107,7 @@ export class Plans<Name extends string> {
    * in place. Without `plans` those stay.
    */
   changed(limits: Limits, plans: PlanLimits | undefined): () => void {
-    const next = inPlaceOf(this.base.scope.limits, compiled<Name>(limits), 'update')
+    const next = inPlaceOf(this.base.scope.limits, compiled<Name>(limits, this.#aheadUs), 'update')
     const [base, named] = this.#opened(next, plans === undefined ? [] : this.#compiled(next, plans))
     return () => {
       const before = [this.base, ...(plans === undefined ? [] : this.#named.values())]
@@ -120,7 +126,7 @@ export class Plans<Name extends string> {
       throw invalid('plans', plans, 'must be an object of limits by the name of the plan')
     }
     return Object.entries(plans).map(([name, limits]) => {
-      const next = compiled<Name>(limits as Limits, `plan '${name}': `)
+      const next = compiled<Name>(limits as Limits, this.#aheadUs, `plan '${name}': `)
       return [name, inPlaceOf(base, next, `plan '${name}'`)]
     })
   }
@@ -150,7 +156,7 @@ export class Plans<Name extends string> {
   /** Shows limits to the store, which may refuse them. */
   #open(limits: readonly NamedRule<Name>[], plan: string | undefined): Plan<Name> {
     const store = this.#store
-    const scope = { name: this.#limiter, limits }
+    const scope = { name: this.#limiter, limits, aheadUs: this.#aheadUs }
     const states = (store.mode === 'sync' ? store.open(scope, this.#nowUs) : store.open(scope)) as OpenStates | undefined
     const parts = limits.map(({ name, rule }) => new Part(name, rule, '', 0))
     return {

@@ -1,5 +1,6 @@
 /** The real cost of a call: known when it is over, written down then. */
-import { MAX_USED, type Verdict } from '../algorithms/decide.ts'
+import type { Verdict } from '../algorithms/decide.ts'
+import { MAX_COST } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Charge } from '../stores/settlement.ts'
 import { type Cost, checkNames, costFor, instantUs, type Key, spanUs } from './input.ts'
@@ -8,7 +9,7 @@ import type { NamedRule } from './options.ts'
 /** The charge of a decision, by its figures. A decision that came through JSON is one, too. */
 export interface TakenDecision<Name extends string = string> {
   readonly atMs: number
-  readonly parts: Readonly<Record<Name, { readonly resetAfterMs: number }>>
+  readonly parts: Readonly<Record<Name, { readonly resetAfterMs: number; readonly delayMs?: number | undefined }>>
   /** A refusal, or a decision without the store, charged nothing: there is nothing to settle. */
   readonly allowed?: boolean
   readonly degraded?: boolean
@@ -54,14 +55,15 @@ export class SettlerOf implements Settler {
 }
 
 /**
- * What the figures of a decision say: `resetAfterMs` of a limit is when its key is idle, had nobody
- * come after it.
+ * What the figures of a decision say: `resetAfterMs` of a limit is when its key is idle, had no
+ * call come after it, and `delayMs` when its caller may act.
  */
 export function chargesIn<Name extends string>(limits: readonly NamedRule<Name>[], { atMs, parts }: TakenDecision<Name>): Charge[] {
   const enteredUs = instantUs(atMs, 'atMs')
   return limits.map(({ name, rule: { numbers } }) => {
-    const { resetAfterMs } = Object(parts)[name] ?? {}
-    return { enteredUs, drainedUs: enteredUs + spanUs(resetAfterMs, `resetAfterMs of limit '${name}'`), numbers }
+    const { resetAfterMs, delayMs = 0 } = Object(parts)[name] ?? {}
+    const drainedUs = enteredUs + spanUs(resetAfterMs, `resetAfterMs of limit '${name}'`)
+    return { enteredUs, drainedUs, dueUs: enteredUs + spanUs(delayMs, `delayMs of limit '${name}'`), numbers }
   })
 }
 
@@ -79,7 +81,7 @@ export function checkDecided(of: TakenDecision | undefined): asserts of is Taken
 export function differencesOf<Name extends string>(limits: readonly NamedRule<Name>[], cost: Cost<Name>, actual: Cost<Name>): number[] {
   checkNames('', actual, limits, 'actual')
   return limits.map(({ name, rule }) => {
-    const difference = costFor(actual, name, MAX_USED, 'actual') - costFor(cost, name, MAX_USED)
+    const difference = costFor(actual, name, MAX_COST, 'actual') - costFor(cost, name, MAX_COST)
     // Permits that are released later are not settled.
     return rule.algorithm.untilReleased ? 0 : difference
   })

@@ -1,25 +1,13 @@
 /** A limiter turns a verb into one step for the store, and the store's verdicts into a decision. */
-import { MAX_USED, type Verdict } from '../algorithms/decide.ts'
-import { MAX_PERMITS } from '../algorithms/rate.ts'
-import { renumbered } from '../stores/step.ts'
+import type { Verdict } from '../algorithms/decide.ts'
+import { MAX_COST, MAX_PERMITS } from '../algorithms/rate.ts'
 import { allAllowed, type OpenStates, type Store } from '../stores/store.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import type { DecisionEvent } from './events.ts'
-import { type Cost, instantUs, type Key, REFUND_OPTIONS, RESERVE_OPTIONS, spanUs, TIMED_OPTIONS } from './input.ts'
-import type {
-  Answer,
-  AtOnceOptions,
-  Limiter,
-  RefundOptions,
-  Reservation,
-  ReserveOptions,
-  TimedOptions,
-  VerbOptions,
-  WaitOptions,
-} from './limiter.ts'
+import { type Cost, type Key, RESERVE_OPTIONS, spanUs, TIMED_OPTIONS } from './input.ts'
+import type { Answer, AtOnceOptions, Limiter, ReserveOptions, TimedOptions, VerbOptions, WaitOptions } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimitName, Limits } from './options.ts'
 import { filled, type Plan, partsOf } from './plans.ts'
-import { Reserved } from './reserved.ts'
 import { type Taken, WaitingLimiter } from './waiting.ts'
 
 export class StoreLimiter<L extends Limits, S extends Store, P extends string> extends WaitingLimiter<L, S, P> implements Limiter<L, S, P> {
@@ -67,18 +55,15 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
     return this.apply('ask', plan, partsOf(plan, key, cost), (verdicts) => decisionOf(plan.scope.limits, verdicts))
   }
 
-  reserve(key: KeyOf<L>, cost: CostOf<L> = 1, options: ReserveOptions<P> = {}): Answer<S, Taken<L, S> & Reservation<S>> {
+  reserve(key: KeyOf<L>, cost: CostOf<L> = 1, options: ReserveOptions<P> = {}): Answer<S, Taken<L, S>> {
     const plan = this.planOf(options, RESERVE_OPTIONS)
     const maxWaitUs = options.maxWaitMs === undefined ? this.maxAheadUs : spanUs(options.maxWaitMs, 'maxWaitMs')
     const parts = partsOf(plan, key, cost)
     const sinceUs = this.heardSinceUs()
     const read = (verdicts: readonly Verdict[]) => {
-      const reserved = new Reserved(parts, verdicts, this.clock === undefined ? this.ownClock.nowUs() : undefined)
-      const cancel = () => this.#cancel(reserved, options.plan)
-      const settler = reserved.settledBy(plan.settler)
-      const decision = Object.assign(decisionOf(plan.scope.limits, verdicts, settler, key, cost), { cancel })
+      const decision = decisionOf(plan.scope.limits, verdicts, plan.settler, key, cost)
       this.tell('reserve', key, cost, options, decision, sinceUs)
-      return decision as unknown as Taken<L, S> & Reservation<S>
+      return decision as unknown as Taken<L, S>
     }
     return this.apply('take', plan, parts, read, Math.min(maxWaitUs, this.maxAheadUs))
   }
@@ -87,15 +72,14 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
     const { base } = this.plans
     if (options !== undefined || base.states === undefined || this.isClosed || this.listeners.any)
       return this.#decidedWith('charge', key, cost, options) as Answer<S, DecisionOf<L>>
-    base.states.apply(filled(base, base.charge, key, cost, MAX_USED), true)
+    base.states.apply(filled(base, base.charge, key, cost, MAX_COST), true)
     return decisionOf(base.scope.limits, base.verdicts) as Answer<S, DecisionOf<L>>
   }
 
-  refund(key: KeyOf<L>, cost: CostOf<L> = 1, options: RefundOptions<P> = {}): Answer<S, void> {
-    const plan = this.planOf(options, REFUND_OPTIONS)
-    const ofUs = options.atMs === undefined ? -1 : instantUs(options.atMs, 'atMs')
+  refund(key: KeyOf<L>, cost: CostOf<L> = 1, options?: VerbOptions<P>): Answer<S, void> {
+    const plan = this.planOf(options)
     const parts = partsOf(plan, key, cost)
-    return this.apply('give', plan, parts, (verdicts) => this.queues.given(parts, verdicts, options.plan), -1, ofUs)
+    return this.apply('give', plan, parts, (verdicts) => this.queues.given(parts, verdicts, options?.plan))
   }
 
   reset(key: KeyOf<L>): Answer<S, void> {
@@ -132,7 +116,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
     const sinceUs = this.heardSinceUs()
     const isCharge = verb === 'charge'
     this.checkOpen()
-    states.apply(isCharge ? filled(plan, plan.charge, key, cost, MAX_USED) : filled(plan, plan.take, key, cost, MAX_PERMITS), true)
+    states.apply(isCharge ? filled(plan, plan.charge, key, cost, MAX_COST) : filled(plan, plan.take, key, cost, MAX_PERMITS), true)
     const decision = decisionOf(plan.scope.limits, plan.verdicts, isCharge ? undefined : plan.settler, key, cost)
     if (sinceUs >= 0) this.tell(verb, key, cost, options, decision, sinceUs)
     return decision
@@ -149,24 +133,11 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
   ): Answer<S, T> {
     const sinceUs = this.heardSinceUs()
     const isCharge = verb === 'charge'
-    return this.apply(isCharge ? verb : 'take', plan, partsOf(plan, key, cost, isCharge ? MAX_USED : MAX_PERMITS), (verdicts) => {
+    return this.apply(isCharge ? verb : 'take', plan, partsOf(plan, key, cost, isCharge ? MAX_COST : MAX_PERMITS), (verdicts) => {
       const decision = decisionOf(plan.scope.limits, verdicts, isCharge ? undefined : plan.settler, key, cost)
       this.tell(verb, key, cost, options, decision, sinceUs)
       return answer(decision)
     })
-  }
-
-  /**
-   * Gives a reservation back if its time has not come: to those who wait, or to the store. Also
-   * after `close`: others would stand behind it.
-   */
-  #cancel(reserved: Reserved, planName: P | undefined): Answer<S, void> {
-    const { parts } = reserved
-    const isDone = !reserved.end(this.ownClock.nowUs()) || this.queues.queue(parts, planName)?.takeOver(parts, reserved.booked)
-    // The plan's numbers may have been updated since, or the plan dropped.
-    const plan = this.plans.still(planName)
-    const given = isDone ? [] : reserved.given(renumbered(parts, plan.scope.limits))
-    return this.applyAll(plan, given, () => this.tryAgain(parts))
   }
 }
 

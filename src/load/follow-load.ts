@@ -3,7 +3,7 @@
  * them, and never in leaps.
  */
 import { type Limit, limitOf, type Rule } from '../algorithms/algorithm.ts'
-import { atRate, rateOf } from '../algorithms/at-rate.ts'
+import { atRate, checkRate, rateOf } from '../algorithms/at-rate.ts'
 import { invalid, onlyKnown, paceOf, type Rate } from '../algorithms/rate.ts'
 import { type Clock, type StopTimer, systemClock } from '../clock/clock.ts'
 import { SluiceError, shown, warn } from '../errors.ts'
@@ -14,7 +14,7 @@ import { type Signal, type SignalSource, signalOf } from './signal.ts'
 export interface FollowingLimiter {
   readonly name: string
   readonly store: { readonly shared: boolean }
-  scope(): { readonly limits: readonly { readonly name: string; readonly rule: Rule }[] }
+  scope(): { readonly limits: readonly { readonly name: string; readonly rule: Rule }[]; readonly aheadUs?: number }
   update(limits: never): void
 }
 
@@ -115,7 +115,8 @@ function checked(limiter: FollowingLimiter, options: FollowOptions): Checked {
   if (onChange !== undefined && typeof onChange !== 'function') throw invalid('followLoad onChange', onChange, 'must be a function')
   const limit = nameIn(limiter, options.limit)
   checkStill(limiter, limit, 'followLoad')
-  checkRates(limiter, limit, [minPerSecond, maxPerSecond])
+  checkHasRate(limiter, limit)
+  checkRates(limiter, limit, { min: minPerSecond, max: maxPerSecond }, options)
   checkUnused(signal)
   return { limit, minPerSecond, maxPerSecond, signal: signalOf(signal), from, to, everyMs, onChange, clock }
 }
@@ -143,8 +144,7 @@ function nameIn(limiter: FollowingLimiter, name: string | undefined): string {
   throw new SluiceError('CONFIG', `followLoad limit ${shown(name)} must be one of the limits: ${names.join(', ')}`)
 }
 
-/** Both ends are rates that the limit can have: a timer is no place to find out. */
-function checkRates(limiter: FollowingLimiter, name: string, rates: readonly number[]): void {
+function checkHasRate(limiter: FollowingLimiter, name: string): void {
   const { rule } = ruleIn(limiter, name)
   const { type, untilReleased } = rule.algorithm
   if (untilReleased === true) {
@@ -153,7 +153,14 @@ function checkRates(limiter: FollowingLimiter, name: string, rates: readonly num
       `followLoad limit ${shown(name)} is a ${type}, which has no rate: govern changes how many are in flight`,
     )
   }
-  for (const rate of rates) atRate(rule, rate)
+}
+
+/** Both ends are rates that the limit can have: a timer is no place to find out. */
+function checkRates(limiter: FollowingLimiter, name: string, perSecond: Record<'min' | 'max', number>, written: FollowOptions): void {
+  const { rule } = ruleIn(limiter, name)
+  for (const end of ['min', 'max'] as const) {
+    checkRate(rule, perSecond[end], `followLoad ${end} ${shown(written[end])}`, limiter.scope().aheadUs)
+  }
 }
 
 function ruleIn(limiter: FollowingLimiter, name: string): { readonly rule: Rule } {
@@ -294,9 +301,8 @@ class RunningFollower implements Following {
   /** All other limits stay as they are, and so do the plans. */
   #apply(): void {
     const { limit } = this.#options
-    const limits = this.#limiter
-      .scope()
-      .limits.map(({ name, rule }) => [name, asLimit(name === limit ? atRate(rule, this.#rate) : rule)] as const)
+    const { limits: rules, aheadUs } = this.#limiter.scope()
+    const limits = rules.map(({ name, rule }) => [name, asLimit(name === limit ? atRate(rule, this.#rate, aheadUs) : rule)] as const)
     this.#limiter.update(Object.fromEntries(limits) as never)
     this.#applied = this.#rate
   }

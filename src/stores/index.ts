@@ -1,4 +1,4 @@
-export type { Algorithm, Booked, Rule, StateFields } from '../algorithms/algorithm.ts'
+export type { Algorithm, Charged, Rule, StateFields } from '../algorithms/algorithm.ts'
 export { readState, type StateRecord, writeState } from '../algorithms/codec.ts'
 export { type Cell, decide, type Op, type Outcome, type Ticket, type Verdict } from '../algorithms/decide.ts'
 export { checkKey } from './key.ts'

@@ -34,9 +34,6 @@ export function statesIn(key: string, bytes: Uint8Array, nowUs: number, ttlMs: n
     for (let at = 0; at < bytes.length || at === 0; ) {
       const { name, rule, words, end } = readState(bytes, at)
       const { algorithm, capacity } = rule
-      // To make room for one more charge may need a quarter more words than a rule has.
-      if ((algorithm.neededWords?.(words, 0) ?? 0) > 2 * rule.words)
-        throw new SluiceError('STORE', `at byte ${at}: its places are not in its room`)
       states.push({
         key,
         ...(name === 'default' ? {} : { policy: name }),

@@ -10,10 +10,14 @@ import type { Part, Step } from './step.ts'
 export interface Charge {
   /** When the store entered it: servers of a cluster answer with a time each. */
   readonly enteredUs: number
-  /** When the key would be idle, had nobody come after it, rounded up. */
+  /** When the key would be idle, had no call come after it, rounded up. */
   readonly drainedUs: number
+  /** When its caller may act: later than it was entered only where that was booked ahead. */
+  readonly dueUs: number
   /** The numbers that it was charged under. */
   readonly numbers: string
+  /** How many permits of it were given back already. Default none. */
+  readonly given?: number
 }
 
 /**
@@ -22,8 +26,8 @@ export interface Charge {
  */
 export function chargesOf(parts: readonly { readonly rule: Rule }[], verdicts: readonly Verdict[]): Charge[] {
   return parts.map(({ rule: { numbers } }, k) => {
-    const { enteredUs, atUs, resetUs } = verdicts[k] as Verdict
-    return { enteredUs, drainedUs: atUs + resetUs, numbers }
+    const { enteredUs, atUs, resetUs, delayUs } = verdicts[k] as Verdict
+    return { enteredUs, drainedUs: atUs + resetUs, dueUs: delayUs > 0 ? atUs + delayUs : enteredUs, numbers }
   })
 }
 
@@ -32,15 +36,14 @@ export type Settlement = Pick<Step, 'op' | 'aheadUs' | 'ofUs' | 'parts'>
 
 /**
  * Settles charges by the costs of these parts: below 0 is given back. In one step what was entered
- * at one time: mostly all. The parts, which no other step has, are told what the charges left
- * behind.
+ * at one time: mostly all. The parts, which no other step has, are told of the charges.
  */
 export function settlements(parts: readonly Part[], charges: readonly Charge[]): Settlement[] {
   if (charges.length === 0) return []
   const { enteredUs } = charges[0] as Charge
   for (let k = 0; k < parts.length; k++) {
     const part = parts[k] as Part
-    part.ticket = leftBy(part.rule, charges[k] as Charge)
+    part.ticket = ticketOf(part.rule, charges[k] as Charge)
   }
   if (charges.every((charge) => charge.enteredUs === enteredUs)) return [settlement('settle', enteredUs, parts)]
   const times = new Set(charges.map((charge) => charge.enteredUs))
@@ -65,7 +68,7 @@ export function giveBacks(parts: readonly Part[], charges: readonly Charge[]): S
   )
 }
 
-/** Windows and logs find a charge by its time. */
-function leftBy({ algorithm }: Rule, { numbers, drainedUs }: Charge): Ticket | undefined {
-  return algorithm.bookable ? { numbers, words: Float64Array.of(drainedUs) } : undefined
+/** What levels know of a charge. Windows and logs find it by its time. */
+function ticketOf({ algorithm }: Rule, { numbers, drainedUs, enteredUs, dueUs, given = 0 }: Charge): Ticket | undefined {
+  return algorithm.bookable ? { numbers, words: Float64Array.of(drainedUs, enteredUs, dueUs, given) } : undefined
 }

@@ -18,6 +18,8 @@ import { SluiceError } from '../errors.ts'
 export interface Scope {
   readonly name: string
   readonly limits: readonly { readonly name: string; readonly rule: Rule }[]
+  /** How far ahead the limiter may book, where that is known. */
+  readonly aheadUs?: number
 }
 
 /**
@@ -31,10 +33,7 @@ export class Part implements Cell {
   declare rule: Rule
   declare key: string
   declare cost: number
-  /**
-   * For `give`: the reservation to cancel. For `settle`: what the charge left behind. For `renew`:
-   * tokens. For `line`: the place.
-   */
+  /** For `settle`: the charge of a level. For `renew`: tokens. For `line`: the place. */
   declare ticket: Ticket | undefined
   declare s: Float64Array
   declare i: number
@@ -79,7 +78,7 @@ export class Step {
   declare readonly parts: readonly Part[]
   /** For a reservation: how far ahead of its time the cost may be taken. -1 for everything else. */
   declare aheadUs: number
-  /** For `give` and `settle`: when the cost was taken; -1 where that is not known. */
+  /** For `settle`: when it was charged. For `give`: the token, or -1 where there is none. */
   declare ofUs: number
   /** The time, for a remote store that is to decide by another clock than its own. */
   declare readonly nowUs: number | undefined

@@ -5,10 +5,12 @@
  * **The definition.** A limit has a capacity C and a pace of p permits every q microseconds. A key
  * has a *level*: permits in use. Taking n raises it by n; time makes it leak at p / q, never below
  * zero. A key without state is fresh: its level is zero. A cost fits when level + cost <= C.
+ * GCRA, token bucket and leaky bucket are this one definition; the leaky bucket differs only in
+ * when its callers may act.
  *
- * **Exact.** With p / q in lowest terms a level is always a whole number of 1 / q permits, because
- * readings of the clock are whole microseconds. So a level is one `bigint`: permits times q. There
- * is no closed form here for "when" or "how many": the oracle answers whether something fits,
+ * **Exact.** With p / q in lowest terms a level is always a whole number of units, of which q are
+ * one permit, because readings of the clock are whole microseconds. So a level is one `bigint`.
+ * There is no closed form here for "when" or "how many": the oracle answers whether something fits,
  * whether there is room, whether a key is idle, at any time one likes to ask about. The tests find
  * out from these whether a claimed `retryUs`, `remaining`, `resetUs` or `delayUs` is the right one,
  * by what it means.
@@ -16,51 +18,49 @@
  * **Numbers.** The level belongs to the key, the capacity to the caller. A state leaks at the pace
  * it was written under. A caller with other numbers (`changeNumbers` before the call) compares that
  * same level with its own C. Only a charge writes the caller's numbers into the state: then the
- * level is expressed in the caller's 1 / q, rounded up, and leaks at the caller's pace from there
- * on. Nothing is cut. Questions, refusals and giving back leave the numbers as they are. Numbers of
- * the same pace need no rounding.
+ * level is expressed in the caller's units, rounded up, and leaks at the caller's pace from there
+ * on. Questions, refusals and giving back leave the numbers as they are. Numbers of the same pace
+ * need no rounding.
  *
- * **Taking.** A cost above C is impossible. Cost 0 is always allowed, changes nothing and creates
- * no key. A refusal changes nothing. A reservation may take a cost `aheadUs` early: the caller may
- * act once the cost fits, with the level expressed at the caller's pace now and leaking at it. It
- * is allowed if that is so after `aheadUs`. If not, it becomes so by the state's own leaking.
+ * **Taking.** A cost above C is impossible: with a C of 0, every cost but 0. Cost 0 is always
+ * allowed, changes nothing and creates no key. A refusal changes nothing. A reservation may take a
+ * cost `aheadUs` early: the caller may act once the cost fits, as the state leaks now, and in a
+ * leaky bucket once all that was there before has leaked. It is allowed if that is so after
+ * `aheadUs`, and would be so at the caller's pace, too: its charge moves the state to that pace,
+ * and the next caller has to wait for no longer than a window and what is booked ahead.
  *
- * **A leaky bucket as a queue.** A caller acts when the water that was there before has leaked, at
- * the caller's pace. A reservation bounds that by `aheadUs`, and its time has come when only its
- * own water is left.
+ * **The clock steps back.** A state carries the time at which it was written. An earlier reading
+ * counts as that time, as long as the step is at most one window: the whole microseconds in which C
+ * permits leak, by the numbers of the state. After a longer step the state is re-dated: it counts
+ * as written at the reading, its level kept. Any call that touches the key writes that.
  *
- * **The clock steps back.** State carries the time at which it was written, and only writing moves
- * that time.
- *  - token bucket and leaky bucket: an earlier reading counts as the time of writing, up to one
- *    window (the whole microseconds in which C permits leak,
- *    by the numbers of the state). Beyond a window the state is re-dated: it now counts as written at the reading, its level kept.
- *  - gcra: the same for a level above the C it is written under, that is, booked ahead, and as long
- *    as its date is ahead of the clock. A lower
- *    level keeps a moment, not a date: leaking runs backwards as well. An earlier reading sees a higher level, which is cut to that C; a state that was idle for a while has leaked
- *    below zero, and comes up again from there.
- * Both repairs (re-dating, cutting) are written by any call that touches the key, also by a
- * question and by a refusal.
+ * **Charging** lands whether it fits or not. It is `limited` if the level is above C then, and
+ * `impossible` where that never ends: with a C of 0. No level is above 2^52 units. So no charge
+ * lands beyond the whole permits that make up as much, a permit that is partly in use counted
+ * whole; what is beyond is dropped, and a charge of which nothing lands writes nothing.
  *
- * **Giving back** happens in the numbers of the state. It never creates a key, does nothing when
- * nothing is in use, and never leads below zero. At most one call's worth is given back: the larger
- * C of the state's and the caller's. If it is said when it was taken, what has leaked of it since
- * is not given back; nobody says what was there before it, so it has leaked from the first
- * microsecond on.
+ * **Giving back** happens in the numbers of the state and as of now. It never creates a key, does
+ * nothing when nothing is in use, and never leads below zero. At most one call's worth is given
+ * back: the larger C of the state's and the caller's.
  *
- * **Charging** lands whether it fits or not. It is `limited` if the level is above C then. No level
- * is above 1e12 permits, or above what leaks in 37,000 days: what is charged beyond either is
- * dropped.
+ * **Settling** up is charging the difference now. Settling down replays the key's life without the
+ * calls after the charge: the level that the charge left, leaking from the time that it was written
+ * at. A time before that counts as that time. What was in use first leaks first, and what is given
+ * back is the last of what was charged: as much as would still be in use of it. Before the time at
+ * which its caller may act, it is also no more than its cost less what the key has in use beyond
+ * the replayed level: that was booked after it, by callers who have been told their times.
+ * Where the state is at another pace by now, before that time nothing comes back, and from then on
+ * the share of the charge's time that is left, in whole permits: its time is from when it was
+ * written until the first microsecond at which the replayed key would be idle.
  *
- * **Settling** up is charging the difference now. Settling down gives the difference back, but no
- * more than would still be in use of that charge had nobody come after it. How long that would be
- * is known to the microsecond, rounded up; where a microsecond is not whole units and the level is
- * above what that charge left, the last one may be another's. At another pace it is whole permits
- * of the pace that it was charged at.
+ * **A settlement is exact to a microsecond.** A charge is known to a store by that first
+ * microsecond, in which p units leak. If the key is busy beyond it, others came after the charge,
+ * and up to p - 1 units less may be given back. If what others have in use ends within that
+ * microsecond, it cannot be told from the charge, and may be given back with it. So the oracle
+ * says from how much to how much may be given back, and goes on from what was. Both are one number
+ * where p = 1, or nothing was charged in between.
  *
- * **Cancelling** a reservation looks at its ticket: the level as the reservation left it. If the
- * state is at another pace now: nothing. If the ticket's level has leaked to its C or below, its
- * time has come: nothing. Otherwise the cost is given back minus what was taken after it, which is
- * what the key's level is above the ticket's.
+ * **Cancelling** a reservation is settling it at 0.
  */
 export type OracleKind = 'gcra' | 'tokenBucket' | 'leakyBucket'
 
@@ -70,15 +70,10 @@ export interface OracleNumbers {
   readonly periodUs: number
 }
 
-/**
- * A level as it was written: whole units of 1 / `numbers.periodUs` permits, the time of writing,
- * and the numbers it is in.
- */
+/** A level as it was written: units of its numbers, and the time of writing. */
 export interface OracleState {
   readonly units: bigint
   readonly atUs: bigint
-  /** Whether an earlier reading counts as `atUs`. Without a date leaking runs backwards. */
-  readonly isDated: boolean
   readonly numbers: LowestTerms
 }
 
@@ -87,6 +82,7 @@ export interface LowestTerms {
   readonly name: string
   readonly capacity: bigint
   readonly permits: bigint
+  /** Also how many units are one permit. */
   readonly periodUs: bigint
   /** The capacity in units. */
   readonly full: bigint
@@ -94,17 +90,24 @@ export interface LowestTerms {
   readonly windowUs: bigint
 }
 
-/**
- * The numbers that something was charged under, and when the key would have been idle after it,
- * rounded up.
- */
+/** A charge that may be settled. */
 export interface OracleCharge {
-  readonly numbers: LowestTerms
-  readonly drainedUs: bigint
+  /** The state that it left. */
+  readonly left: OracleState
+  /** When its caller may act. */
+  readonly dueUs: bigint
+  /** How many permits of it were given back already. */
+  readonly given: number
 }
 
-const MOST_PERMITS = 1_000_000_000_000n
-const MOST_US = 37_000n * 86_400_000_000n
+/** Units of the state. */
+export interface GivenBack {
+  readonly least: bigint
+  readonly most: bigint
+}
+
+const MOST_UNITS = 2n ** 52n
+const NOTHING: GivenBack = { least: 0n, most: 0n }
 
 export class Oracle {
   readonly #kind: OracleKind
@@ -117,10 +120,7 @@ export class Oracle {
     this.#numbers = this.#reduced(numbers)
   }
 
-  /**
-   * What a store should hold for the key; undefined for nothing. After a reservation this is its
-   * ticket.
-   */
+  /** What a store should hold for the key; undefined for nothing. */
   get state(): OracleState | undefined {
     return this.#state
   }
@@ -142,7 +142,7 @@ export class Oracle {
 
   // Questions. They are about a key that has been touched, and about times from that contact on.
 
-  /** The level in units of 1 / q permits, by the numbers of the state. */
+  /** The level in units of the numbers of the state. */
   levelAt(nowUs: number): bigint {
     return inUse(this.#stateAt(nowUs), BigInt(nowUs))
   }
@@ -158,15 +158,14 @@ export class Oracle {
    */
   fits(nowUs: number, cost: number, aheadUs: number): boolean {
     if (cost === 0) return true
-    return aheadUs < 0 ? this.hasRoom(nowUs, cost) : this.mayAct(nowUs, cost, aheadUs)
+    if (aheadUs < 0) return this.hasRoom(nowUs, cost)
+    const moved = this.#atCallersPace(nowUs)
+    return this.mayAct(nowUs, cost, aheadUs) && this.#hasTurn(moved, moved.atUs + BigInt(aheadUs), cost)
   }
 
   /** Whether a caller that is charged `cost` at that reading may act so long after it. */
   mayAct(nowUs: number, cost: number, afterUs: number): boolean {
-    const before = this.#atCallersPace(nowUs)
-    const thenUs = BigInt(nowUs + afterUs)
-    if (this.#kind === 'leakyBucket') return inUse(before, thenUs) === 0n
-    return hasRoom(before, thenUs, BigInt(cost), this.#numbers.capacity)
+    return this.#hasTurn(this.#stateAt(nowUs), BigInt(nowUs + afterUs), cost)
   }
 
   /**
@@ -174,8 +173,7 @@ export class Oracle {
    */
   isIdleAt(nowUs: number): boolean {
     if (this.#state === undefined) return true
-    const standsStill = this.#state.isDated && BigInt(nowUs) < this.#state.atUs
-    return !standsStill && inUse(this.#state, BigInt(nowUs)) === 0n
+    return BigInt(nowUs) >= this.#state.atUs && inUse(this.#state, BigInt(nowUs)) === 0n
   }
 
   // Verbs. Each touches the key first.
@@ -189,126 +187,106 @@ export class Oracle {
   /** Takes, if allowed. */
   take(nowUs: number, cost: number, aheadUs: number): 'allowed' | 'limited' | 'impossible' {
     const outcome = this.ask(nowUs, cost, aheadUs)
-    if (outcome === 'allowed' && cost > 0) {
-      const { units, atUs, numbers } = this.#atCallersPace(nowUs)
-      this.#write(nowUs, numbers, units + BigInt(cost) * numbers.periodUs, atUs)
-    }
+    if (outcome === 'allowed') this.#add(nowUs, BigInt(cost))
     return outcome
   }
 
+  /** What was just taken, for `settle`: its caller may act after `delayUs`. */
+  charged(nowUs: number, delayUs: number): OracleCharge {
+    return { left: this.#stateAt(nowUs), dueUs: BigInt(nowUs + delayUs), given: 0 }
+  }
+
   /** Charges, whether it fits or not. */
-  charge(nowUs: number, cost: number): 'allowed' | 'limited' {
+  charge(nowUs: number, cost: number): 'allowed' | 'limited' | 'impossible' {
     this.touch(nowUs)
-    const state = this.#stateAt(nowUs)
-    const room = MOST_PERMITS - dividedUp(inUse(state, BigInt(nowUs)), state.numbers.periodUs)
-    const landed = smaller(BigInt(cost), room)
-    if (landed > 0n) {
-      const { units, atUs, numbers } = this.#atCallersPace(nowUs)
-      this.#write(nowUs, numbers, smaller(units + landed * numbers.periodUs, MOST_US * numbers.permits), atUs)
-    }
-    return this.hasRoom(nowUs, 0) ? 'allowed' : 'limited'
+    this.#land(nowUs, BigInt(cost))
+    if (this.hasRoom(nowUs, 0)) return 'allowed'
+    return this.#numbers.capacity === 0n ? 'impossible' : 'limited'
   }
 
-  /** What a charge left behind that was just made. */
-  get charged(): OracleCharge {
-    const { numbers, units, atUs } = this.#state ?? { numbers: this.#numbers, units: 0n, atUs: 0n }
-    return { numbers, drainedUs: atUs + dividedUp(units, numbers.permits) }
+  /** Charges what was used beyond what was charged. Tells whether anything landed. */
+  settleUp(nowUs: number, more: number): boolean {
+    this.touch(nowUs)
+    return this.#land(nowUs, BigInt(more))
   }
 
-  /** By so many permits more or less than was charged. Tells whether anything changed. */
-  settle(nowUs: number, difference: number, { numbers, drainedUs }: OracleCharge): boolean {
-    if (difference === 0) this.touch(nowUs)
-    if (difference >= 0) {
-      if (difference > 0) this.charge(nowUs, difference)
-      return difference > 0
-    }
+  /** How much may be given back of a charge that turned out so many permits smaller. */
+  settleDown(nowUs: number, permits: number, charge: OracleCharge): GivenBack {
     this.touch(nowUs)
-    const state = this.#state
-    if (state === undefined) return false
-    const atUs = countsAs(state, BigInt(nowUs))
-    const isSame = isSamePace(state.numbers, numbers)
-    const isLast = isSame && inUse(state, atUs) <= (drainedUs - atUs) * numbers.permits
-    const leftUs = larger(0n, drainedUs - atUs - (numbers.permits === 1n || isLast ? 0n : 1n))
-    const permits = BigInt(-difference)
-    const left = leftUs * numbers.permits
-    const units = isSame
-      ? smaller(permits * state.numbers.periodUs, left)
-      : smaller(permits, left / numbers.periodUs) * state.numbers.periodUs
-    return this.#lower(nowUs, units)
+    if (this.#state === undefined) return NOTHING
+    const level = this.levelAt(nowUs)
+    const { numbers } = this.#state
+    const { left, dueUs } = charge
+    const thenUs = countsAs(left, countsAs(this.#state, BigInt(nowUs)))
+    const isDue = thenUs >= dueUs
+    const given = isSamePace(numbers, left.numbers)
+      ? ofCharge(charge, thenUs, BigInt(permits), level, isDue)
+      : shareOf(left, thenUs, BigInt(permits) * numbers.periodUs, numbers.periodUs, isDue)
+    return { least: smaller(level, given.least), most: smaller(level, given.most) }
   }
 
-  /**
-   * `ofUs`: when the cost was taken; -1 if that is not known. Tells whether anything was given
-   * back.
-   */
-  give(nowUs: number, cost: number, ofUs: number): boolean {
+  /** Gives permits back as of now. Tells whether anything was. */
+  give(nowUs: number, cost: number): boolean {
     this.touch(nowUs)
-    const state = this.#state
-    if (state === undefined) return false
-    const { capacity, permits, periodUs } = state.numbers
-    const most = smaller(BigInt(cost), larger(capacity, this.#numbers.capacity)) * periodUs
-    const sinceUs = ofUs < 0 ? 0n : countsAs(state, BigInt(nowUs)) - BigInt(ofUs)
-    return this.#lower(nowUs, sinceUs <= 0n ? most : (most / permits - sinceUs) * permits)
+    if (this.#state === undefined) return false
+    const { capacity, periodUs } = this.#state.numbers
+    return this.lower(nowUs, smaller(BigInt(cost), larger(capacity, this.#numbers.capacity)) * periodUs)
   }
 
-  /** Tells whether anything was given back. */
-  cancel(nowUs: number, cost: number, ticket: OracleState): boolean {
-    this.touch(nowUs)
-    if (this.#state === undefined || !isSamePace(this.#state.numbers, ticket.numbers)) return false
-    const units = BigInt(cost) * ticket.numbers.periodUs
-    const mark = inUse(ticket, countsAs(this.#state, BigInt(nowUs)))
-    const turn = this.#kind === 'leakyBucket' ? units : ticket.numbers.full
-    if (mark <= turn) return false
-    const takenAfter = larger(0n, inUse(this.#state, BigInt(nowUs)) - mark)
-    return this.#lower(nowUs, units - takenAfter)
+  /** Gives back so many units of the state. Tells whether anything was in use. */
+  lower(nowUs: number, units: bigint): boolean {
+    const level = this.levelAt(nowUs)
+    if (this.#state === undefined || level === 0n || units === 0n) return false
+    const { numbers } = this.#state
+    this.#state = { numbers, units: larger(0n, level - units), atUs: countsAs(this.#state, BigInt(nowUs)) }
+    return true
   }
 
   forget(): void {
     this.#state = undefined
   }
 
-  /** What any contact does first: repair what a clock that stepped back left in the future. */
+  /** What any contact does first: re-date what a clock that stepped back left far in the future. */
   touch(nowUs: number): void {
     const state = this.#state
-    if (state === undefined) return
     const now = BigInt(nowUs)
-    const { numbers, atUs, isDated } = state
-    if (isDated) {
-      if (atUs - now > numbers.windowUs) this.#write(nowUs, numbers, state.units, now)
-    } else if (inUse(state, now) > numbers.full) {
-      this.#state = { numbers, units: numbers.full, atUs: now, isDated }
-    }
+    if (state !== undefined && state.atUs - now > state.numbers.windowUs) this.#state = { ...state, atUs: now }
   }
 
   /** The state, or what a key without one amounts to. */
   #stateAt(nowUs: number): OracleState {
-    return this.#state ?? { numbers: this.#numbers, units: 0n, atUs: BigInt(nowUs), isDated: false }
+    return this.#state ?? { numbers: this.#numbers, units: 0n, atUs: BigInt(nowUs) }
   }
 
-  /**
-   * What a charge at this reading would find: the same permits at the caller's pace, dated as the
-   * charge would be.
-   */
+  /** The same permits at the caller's pace, as a charge at this reading finds them. */
   #atCallersPace(nowUs: number): OracleState {
     const state = this.#stateAt(nowUs)
     const numbers = this.#numbers
     const atUs = countsAs(state, BigInt(nowUs))
-    // A level of x / q is at least x q' / q of the units of 1 / q'.
-    const units = dividedUp(inUse(state, atUs) * numbers.periodUs, state.numbers.periodUs)
-    return { numbers, units, atUs, isDated: true }
+    // A level of x / q is at least x q' / q of the units of which q' are one permit.
+    return { numbers, units: dividedUp(inUse(state, atUs) * numbers.periodUs, state.numbers.periodUs), atUs }
   }
 
-  #lower(nowUs: number, units: bigint): boolean {
-    const state = this.#state as OracleState
-    const level = inUse(state, BigInt(nowUs))
-    if (level === 0n || units <= 0n) return false
-    this.#write(nowUs, state.numbers, larger(0n, level - units), countsAs(state, BigInt(nowUs)))
-    return true
+  #hasTurn(state: OracleState, atUs: bigint, cost: number): boolean {
+    if (this.#kind === 'leakyBucket') return inUse(state, atUs) === 0n
+    return hasRoom(state, atUs, BigInt(cost), this.#numbers.capacity)
   }
 
-  #write(nowUs: number, numbers: LowestTerms, units: bigint, atUs: bigint): void {
-    const isDated = this.#kind !== 'gcra' || units > numbers.full || atUs > BigInt(nowUs)
-    this.#state = { numbers, units, atUs, isDated }
+  /** Adds as much as there may be in use. Tells whether that is anything. */
+  #land(nowUs: number, cost: bigint): boolean {
+    const { numbers } = this.#stateAt(nowUs)
+    const most = MOST_UNITS / this.#numbers.periodUs
+    const begun = dividedUp(this.levelAt(nowUs), numbers.periodUs)
+    const landed = smaller(cost, most - begun)
+    this.#add(nowUs, landed)
+    return landed > 0n
+  }
+
+  /** Writes the level and so many permits under the caller's numbers. */
+  #add(nowUs: number, permits: bigint): void {
+    if (permits <= 0n) return
+    const { numbers, units, atUs } = this.#atCallersPace(nowUs)
+    this.#state = { numbers, units: units + permits * numbers.periodUs, atUs }
   }
 
   #reduced(numbers: OracleNumbers): LowestTerms {
@@ -321,9 +299,9 @@ export class Oracle {
   }
 }
 
-/** The reading that a reading counts as: where there is a date, time does not run before it. */
-function countsAs({ atUs, isDated }: OracleState, nowUs: bigint): bigint {
-  return isDated ? larger(nowUs, atUs) : nowUs
+/** The reading that a reading counts as: time does not run before the date of a state. */
+function countsAs({ atUs }: OracleState, nowUs: bigint): bigint {
+  return larger(nowUs, atUs)
 }
 
 /** The level in units of the state's numbers. */
@@ -334,6 +312,46 @@ function inUse(state: OracleState, nowUs: bigint): bigint {
 
 function hasRoom(state: OracleState, nowUs: bigint, permits: bigint, capacity: bigint): boolean {
   return inUse(state, nowUs) <= (capacity - permits) * state.numbers.periodUs
+}
+
+/**
+ * How much of permits of a charge comes back: `left` leaks on as if no call had come after it,
+ * while really so much is in use. What was given back of it before, the last of it, is put there
+ * again for that.
+ */
+function ofCharge({ left, given }: OracleCharge, nowUs: bigint, permits: bigint, inUseNow: bigint, isDue: boolean): GivenBack {
+  const { permits: inOneUs, periodUs } = left.numbers
+  const units = permits * periodUs
+  const before = BigInt(given) * periodUs
+  const replayed = inUse(left, nowUs)
+  const level = inUseNow + before
+  const others = larger(0n, level - replayed)
+  const still = larger(0n, lastOf(left, units + before, nowUs) - before)
+  const exact = isDue ? still : smaller(still, larger(0n, units - others))
+  if (others === 0n) return { least: exact, most: exact }
+  if (dividedUp(level, inOneUs) === dividedUp(replayed, inOneUs)) return { least: exact, most: exact + others }
+  return { least: larger(0n, exact - (inOneUs - 1n)), most: exact }
+}
+
+/**
+ * What is still in use of the last units that a state was charged: what was in use first leaks
+ * first.
+ */
+function lastOf(left: OracleState, units: bigint, nowUs: bigint): bigint {
+  const leaked = left.units - inUse(left, nowUs)
+  const before = left.units - units
+  return leaked <= before ? units : larger(0n, units - (leaked - before))
+}
+
+/**
+ * The share of units that is left of the time until the key would have been idle, in whole permits.
+ */
+function shareOf(left: OracleState, nowUs: bigint, units: bigint, permit: bigint, isDue: boolean): GivenBack {
+  if (!isDue || inUse(left, nowUs) === 0n) return NOTHING
+  const idleUs = left.atUs + dividedUp(left.units, left.numbers.permits)
+  const share = (units * (idleUs - nowUs)) / (idleUs - left.atUs)
+  const whole = share - (share % permit)
+  return { least: whole, most: whole }
 }
 
 function isSamePace(a: LowestTerms, b: LowestTerms): boolean {

@@ -35,8 +35,6 @@ export interface StoryStep extends Expected {
   readonly consume?: number | Readonly<Record<string, number>>
   readonly peek?: number
   readonly refund?: number
-  /** With `refund`: the time at which it was taken. */
-  readonly ofMs?: number
   readonly charge?: number
   /**
    * The real cost of the decision of another step: with `of`, which step that was, counted from 0.
@@ -102,7 +100,7 @@ async function perform(
   decisions: readonly Settleable<string, AsyncStore>[],
 ): Promise<object | undefined> {
   if (step.update !== undefined) limiter.update(limitFrom(step.update))
-  if (step.refund !== undefined) await limiter.refund('key', step.refund, step.ofMs === undefined ? {} : { atMs: step.ofMs })
+  if (step.refund !== undefined) await limiter.refund('key', step.refund)
   if (step.settle !== undefined) await decisions[step.of ?? 0]?.settle(step.settle)
   if (step.charge !== undefined) return limiter.charge('key', step.charge)
   if (step.peek !== undefined) return limiter.peek('key', step.peek)
@@ -111,7 +109,7 @@ async function perform(
 }
 
 /** The expected decision of a step, without the verb. */
-function expectedOf({ atMs, consume, peek, refund, ofMs, charge, settle, of, update, ...expected }: StoryStep): object {
+function expectedOf({ atMs, consume, peek, refund, charge, settle, of, update, ...expected }: StoryStep): object {
   return expected
 }
 

@@ -5,11 +5,10 @@
  * **The definition.** A key is a list of admissions: when, and how many permits of it are still
  * held. What is in use at a time is counted over the list:
  *  - fixedWindow: the admissions of the window that is running. Windows lie side by side from an
- *    offset on; or (`'first'`) one begins with the
- *    first admission for which no window is running. A window that holds nothing is no window.
- *  - slidingWindow: slot n is [n x W / S, (n + 1) x W / S). The S latest slots count in full, the
- *    one before them by the share of it that the window
- *    has not left yet.
+ *    offset on; or (`'first'`) one begins with the first admission for which no window is running.
+ *    A window that holds nothing is no window.
+ *  - slidingWindow: slot n is [n x slot, (n + 1) x slot), and a window has S of them. The S latest
+ *    slots count in full, the one before them by the share of it that the window has not left yet.
  *  - slidingLog: the admissions of less than a window ago.
  * A cost fits when used + cost <= limit. There is no closed form here for "when" or "how many": the
  * oracle answers whether something fits or is idle at any time one likes to ask about, and the
@@ -17,36 +16,32 @@
  *
  * **Numbers.** The list belongs to the key, the limit to the caller. What is in use is counted by
  * the numbers that the state was written under. A caller with other numbers (`changeNumbers` before
- * the call) compares that with its own limit. Only a charge writes the caller's numbers:
+ * the call) compares that with its own limit. Only what is charged writes the caller's numbers:
  *  - fixedWindow: the window that is running ends when the last of the windows ends that its
- *    admissions were charged in, each by the
- *    numbers of its caller. For `'first'` that is a window from the first admission on.
+ *    admissions were charged in, each by the numbers of its caller. For `'first'` that is a window
+ *    from the first admission on.
  *  - slidingWindow: with another window or other slots everything in use, rounded up, is one
  *    admission, made with the charge.
  *  - slidingLog: the admissions keep their times. Those that count no longer, by the state's
- *    numbers or by the caller's, are gone. Questions, refusals and giving back leave the numbers as
- *    they are.
+ *    numbers or by the caller's, are gone.
+ * Questions, refusals and giving back leave the numbers as they are.
  *
  * **The clock steps back.** State carries the time at which it was written, and only writing moves
  * that time. An earlier reading counts as that time, as long as it is earlier by at most one window
  * of the state. Beyond that the state is re-dated: everything that was in use when it was written,
  * rounded up, is one admission now. Any call writes that.
  *
- * **Charging** lands whether it fits or not. It is `limited` if more than the limit is in use then.
- * No more than 1e12 are in use: what is charged beyond that is dropped. A log that more is in use
- * of than the limit gets no more admissions: what is charged is added to the latest one, which
- * counts as of now. If a caller's log has fewer places than there are admissions (a quarter more
- * than its limit, one at least), they become one, made with the charge.
+ * **Charging** lands whether it fits or not, up to a bound: no more than 4,294,967,295 are in use,
+ * of a log no more than twice the caller's limit, two at least. What is charged beyond that is
+ * dropped. A charge is `limited` if more than the limit is in use then, and `impossible` if the
+ * limit is 0.
  *
- * **Settling** charges or gives back the difference as of when it was charged, as if that had been
- * charged then; nothing, if what was charged then counts no longer. A charge of nothing began no
- * window and has no admission in a log: the difference begins one then. Where a log has debt, the
- * difference is added to the next admission instead.
+ * **Settling** to more than was charged charges the difference, now. To less, it gives back what of
+ * that charge still counts: the admissions of its window, its slot or its microsecond.
  *
- * **Giving back** takes from what still counts, newest first; if it is said when it was taken, only
- * from that window, slot or microsecond. It never creates a key; where there is nothing to give
- * back nothing is written. At most one call's worth is given back: the larger limit of the state's
- * and the caller's.
+ * **Refunding** gives back newest first, and at most one call's worth: the larger limit of the
+ * state's and the caller's. Giving back never creates a key; where there is nothing to give back
+ * nothing is written.
  */
 export type WindowKind = 'fixedWindow' | 'slidingWindow' | 'slidingLog'
 
@@ -55,7 +50,7 @@ export interface WindowNumbers {
   readonly lengthUs: number
   /** fixedWindow: where in an epoch window the windows begin, or with the first admission. */
   readonly anchor: 'first' | number
-  /** slidingWindow: into how many slots the window is cut. */
+  /** slidingWindow: into how many slots the window is cut, each of whole microseconds. */
   readonly slots: number
 }
 
@@ -78,11 +73,6 @@ export interface Span {
   readonly endUs: number
 }
 
-/** An admission, with the limit that admitted it. */
-export interface Admitted extends Admission {
-  readonly limit: number
-}
-
 /** permits / parts. */
 interface Fraction {
   readonly permits: bigint
@@ -93,6 +83,8 @@ interface Fraction {
 interface Definition {
   /** The longest step back of the clock that is waited out. */
   windowUs(state: WindowState): number
+  /** The most that may be in use after a charge by a caller of these numbers. */
+  most(numbers: WindowNumbers): number
   used(state: WindowState, atUs: number): Fraction
   /** Whether an admission counts for anything at a time. */
   counts(state: WindowState, admission: Admission, atUs: number): boolean
@@ -100,7 +92,7 @@ interface Definition {
   isOf(state: WindowState, admission: Admission, ofUs: number): boolean
   /** Whether numbers differ in their limit at most. */
   isAlike(a: WindowNumbers, b: WindowNumbers): boolean
-  /** What a charge under other numbers keeps of what counts. */
+  /** What a charge under another window keeps of what counts. */
   carried(state: WindowState, to: WindowNumbers, atUs: number): readonly Admission[]
 }
 
@@ -111,11 +103,8 @@ export class WindowOracle {
   readonly #is: Definition
   #numbers: WindowNumbers
   #state: WindowState | undefined
-  /**
-   * Every admission under like numbers since the state was last gathered into one, whether it still
-   * counts or not.
-   */
-  #history: Admitted[] = []
+  /** Every admission under like numbers since the last change of them, whether it counts or not. */
+  #history: Admission[] = []
 
   constructor(kind: WindowKind, numbers: WindowNumbers) {
     this.#kind = kind
@@ -133,7 +122,7 @@ export class WindowOracle {
     return this.#numbers
   }
 
-  get history(): readonly Admitted[] {
+  get history(): readonly Admission[] {
     return this.#history
   }
 
@@ -160,6 +149,11 @@ export class WindowOracle {
     return used.permits + BigInt(permits) * used.parts <= BigInt(this.#numbers.limit) * used.parts
   }
 
+  /** Of a charge by the caller, how many permits would land. */
+  landed(nowUs: number, cost: number): number {
+    return Math.max(0, Math.min(cost, this.#is.most(this.#numbers) - roundedUp(this.#used(nowUs))))
+  }
+
   /**
    * Whether the key behaves as if never used: nothing in use, and its time does not stand still.
    */
@@ -179,89 +173,35 @@ export class WindowOracle {
   /** Takes, if allowed. */
   take(nowUs: number, cost: number): 'allowed' | 'limited' | 'impossible' {
     const outcome = this.ask(nowUs, cost)
-    if (outcome === 'allowed' && cost > 0) this.#admit(this.#countsAs(nowUs), cost)
+    if (outcome === 'allowed') this.#admit(nowUs, cost)
     return outcome
   }
 
-  /**
-   * `ofUs`: when the cost was taken; -1 if that is not known. Tells whether anything was given
-   * back.
-   */
-  give(nowUs: number, cost: number, ofUs: number): boolean {
-    this.touch(nowUs)
-    const state = this.#state
-    if (state === undefined) return false
-    const counting = this.#counting(nowUs)
-    const meant = ofUs < 0 ? counting : counting.filter((admission) => this.#is.isOf(state, admission, ofUs))
-    if (cost === 0 || meant.length === 0) return false
-    takeBack(meant, Math.min(cost, Math.max(state.numbers.limit, this.#numbers.limit)))
-    this.#state = { ...state, atUs: this.#countsAs(nowUs), admissions: counting.filter(({ held }) => held > 0) }
-    return true
-  }
-
   /** Charges, whether it fits or not. */
-  charge(nowUs: number, cost: number): 'allowed' | 'limited' {
+  charge(nowUs: number, cost: number): 'allowed' | 'limited' | 'impossible' {
     this.touch(nowUs)
-    const landed = this.#landed(nowUs, cost)
-    if (landed > 0) this.#enter(this.#countsAs(nowUs), this.#countsAs(nowUs), landed)
-    return this.hasRoom(nowUs, 0) ? 'allowed' : 'limited'
+    this.#admit(nowUs, this.landed(nowUs, cost))
+    if (this.hasRoom(nowUs, 0)) return 'allowed'
+    return this.#numbers.limit === 0 ? 'impossible' : 'limited'
   }
 
-  /** By so many permits more or less than was charged at `ofUs`. Tells whether anything changed. */
-  settle(nowUs: number, difference: number, ofUs: number): boolean {
-    if (difference < 0) return this.give(nowUs, -difference, ofUs)
+  /**
+   * By so many permits more or less than was charged at `ofUs`. Answers how many were charged or
+   * given back.
+   */
+  settle(nowUs: number, difference: number, ofUs: number): number {
     this.touch(nowUs)
-    const atUs = this.#countsAs(nowUs)
-    const timeUs = Math.min(ofUs, atUs)
-    const landed = this.#landed(nowUs, difference)
-    if (landed <= 0 || !this.#wouldCount(timeUs, atUs)) return false
-    this.#enter(timeUs, atUs, landed)
-    return true
+    if (difference < 0) return this.#giveBack(nowUs, -difference, (state, admission) => this.#is.isOf(state, admission, ofUs))
+    const landed = this.landed(nowUs, difference)
+    this.#admit(nowUs, landed)
+    return landed
   }
 
-  #landed(nowUs: number, cost: number): number {
-    return Math.min(cost, MOST_PERMITS - roundedUp(this.#used(nowUs)))
-  }
-
-  /** Whether what is charged as of a time, by the caller's numbers, counts at all. */
-  #wouldCount(timeUs: number, atUs: number): boolean {
-    const numbers = this.#numbers
-    if (this.#kind === 'fixedWindow') {
-      const isRunning = this.#counting(atUs).length > 0 && timeUs >= (this.#state as WindowState).running.startUs
-      return isRunning || atUs < windowStartUs(numbers, timeUs) + numbers.lengthUs
-    }
-    const alone = { atUs, numbers, admissions: [], running: NO_SPAN }
-    return this.#is.counts(alone, { atUs: timeUs, held: 1 }, atUs)
-  }
-
-  #enter(timeUs: number, atUs: number, cost: number): void {
-    const numbers = this.#numbers
-    const counting = this.#counting(atUs)
-    const running = this.#runningWith(counting, timeUs, atUs)
-    let kept = merged(this.isOfAnotherWindow ? this.#is.carried(this.#state as WindowState, numbers, atUs) : counting)
-    const places = numbers.limit + Math.max(1, Math.floor(numbers.limit / 4))
-    if (this.#kind === 'slidingLog' && this.#numbers.limit < (this.#state?.numbers.limit ?? 0) && kept.length > places)
-      kept = [{ atUs, held: heldBy(kept) }]
-    const isDebt = this.#kind === 'slidingLog' && heldBy(kept) > numbers.limit
-    this.#history = []
-    this.#state = {
-      atUs,
-      numbers,
-      admissions: isDebt ? withDebt(kept, timeUs, cost) : inOrder([...kept, { atUs: timeUs, held: cost }]),
-      running,
-    }
-  }
-
-  #runningWith(before: readonly Admission[], timeUs: number, atUs: number): Span {
-    if (this.#kind !== 'fixedWindow') return NO_SPAN
-    if (timeUs === atUs) return this.#running(before, atUs)
-    const { anchor, lengthUs } = this.#numbers
-    const own = { startUs: timeUs, endUs: windowStartUs(this.#numbers, timeUs) + lengthUs }
-    if (before.length === 0) return own
-    const { startUs, endUs } = (this.#state as WindowState).running
-    if (timeUs >= startUs) return { startUs, endUs: Math.max(endUs, anchor === 'first' ? startUs + lengthUs : own.endUs) }
-    const isMovedOnly = anchor === 'first' && endUs - startUs === lengthUs
-    return { startUs: timeUs, endUs: isMovedOnly ? own.endUs : Math.max(endUs, own.endUs) }
+  /** Refunds. Answers how many permits were given back. */
+  give(nowUs: number, cost: number): number {
+    this.touch(nowUs)
+    const most = Math.max(this.#state?.numbers.limit ?? 0, this.#numbers.limit)
+    return this.#giveBack(nowUs, Math.min(cost, most), () => true)
   }
 
   forget(): void {
@@ -275,19 +215,22 @@ export class WindowOracle {
     if (state === undefined || state.atUs - nowUs <= this.#is.windowUs(state)) return
     const { numbers } = state
     const held = roundedUp(this.#is.used(state, state.atUs))
+    const admissions = held > 0 ? [{ atUs: nowUs, held }] : []
     const endUs = windowStartUs(numbers, nowUs) + this.#is.windowUs(state)
-    this.#history = held > 0 ? [{ atUs: nowUs, held, limit: Math.max(numbers.limit, held) }] : []
-    this.#state = { numbers, atUs: nowUs, admissions: [...this.#history], running: { startUs: nowUs, endUs } }
+    const running = this.#kind === 'fixedWindow' ? { startUs: nowUs, endUs } : NO_SPAN
+    this.#history = [...admissions]
+    this.#state = { numbers, atUs: nowUs, admissions, running }
   }
 
-  #admit(atUs: number, cost: number): void {
-    const numbers = this.#numbers
-    const before = this.#counting(atUs)
-    const kept = this.isOfAnotherWindow ? this.#is.carried(this.#state as WindowState, numbers, atUs) : before
-    if (this.isOfAnotherWindow) this.#history = []
-    const admission: Admitted = { atUs, held: cost, limit: numbers.limit }
-    this.#history.push(admission)
-    this.#state = { atUs, numbers, admissions: [...kept, admission], running: this.#running(before, atUs) }
+  #admit(nowUs: number, cost: number): void {
+    if (cost === 0) return
+    const atUs = this.#countsAs(nowUs)
+    const before = this.#counting(nowUs)
+    const isMoved = this.isOfAnotherWindow
+    const kept = isMoved ? this.#is.carried(this.#state as WindowState, this.#numbers, atUs) : before
+    const admission = { atUs, held: cost }
+    this.#history = [...(isMoved ? kept : this.#history), admission]
+    this.#state = { atUs, numbers: this.#numbers, admissions: [...kept, admission], running: this.#running(before, atUs) }
   }
 
   /**
@@ -301,6 +244,18 @@ export class WindowOracle {
     const { startUs, endUs } = (this.#state as WindowState).running
     const callers = anchor === 'first' ? startUs : windowStartUs(this.#numbers, atUs)
     return { startUs, endUs: Math.max(endUs, callers + lengthUs) }
+  }
+
+  /** Takes from what still counts and is meant, newest first. */
+  #giveBack(nowUs: number, cost: number, isMeant: (state: WindowState, admission: Admission) => boolean): number {
+    const state = this.#state
+    if (state === undefined) return 0
+    const counting = this.#counting(nowUs)
+    const meant = counting.filter((admission) => isMeant(state, admission))
+    if (cost === 0 || meant.length === 0) return 0
+    const given = takeBack(meant, cost)
+    this.#state = { ...state, atUs: this.#countsAs(nowUs), admissions: counting.filter(({ held }) => held > 0) }
+    return given
   }
 
   /** The reading that a reading counts as: time does not run before it was written. */
@@ -319,28 +274,7 @@ export class WindowOracle {
 }
 
 const NOTHING: Fraction = { permits: 0n, parts: 1n }
-const MOST_PERMITS = 1_000_000_000_000
-
-/** Admissions of one microsecond as one. */
-function merged(admissions: readonly Admission[]): Admission[] {
-  const held = new Map<number, number>()
-  for (const admission of admissions) held.set(admission.atUs, (held.get(admission.atUs) ?? 0) + admission.held)
-  return [...held].map(([atUs, sum]) => ({ atUs, held: sum }))
-}
-
-function inOrder(admissions: Admission[]): Admission[] {
-  return admissions.sort((a, b) => a.atUs - b.atUs)
-}
-
-/**
- * With so many more on the first admission of a time or a later one, or on the latest, which is of
- * that time then.
- */
-function withDebt(admissions: readonly Admission[], timeUs: number, cost: number): Admission[] {
-  const at = admissions.findIndex(({ atUs }) => atUs >= timeUs)
-  const k = at < 0 ? admissions.length - 1 : at
-  return admissions.map((admission, n) => (n === k ? { atUs: Math.max(admission.atUs, timeUs), held: admission.held + cost } : admission))
-}
+const MOST_IN_A_WINDOW = 4_294_967_295
 
 function countingOf(is: Definition, state: WindowState, atUs: number): readonly Admission[] {
   return state.admissions.filter((admission) => is.counts(state, admission, atUs))
@@ -348,6 +282,7 @@ function countingOf(is: Definition, state: WindowState, atUs: number): readonly 
 
 const fixedWindow: Definition = {
   windowUs: ({ numbers, running }) => Math.max(numbers.lengthUs, running.endUs - running.startUs),
+  most: () => MOST_IN_A_WINDOW,
   used: (state, atUs) => whole(heldBy(countingOf(fixedWindow, state, atUs))),
   counts: ({ running }, _admission, atUs) => atUs < running.endUs,
   isOf: ({ running }, _admission, ofUs) => running.startUs <= ofUs && ofUs < running.endUs,
@@ -364,23 +299,21 @@ function windowStartUs({ anchor, lengthUs }: WindowNumbers, atUs: number): numbe
 }
 
 const slidingWindow: Definition = {
-  windowUs: ({ numbers: { lengthUs, slots } }) => Number((BigInt(lengthUs) * BigInt(slots + 1) + BigInt(slots) - 1n) / BigInt(slots)),
+  windowUs: ({ numbers }) => numbers.lengthUs + slotUs(numbers),
+  most: () => MOST_IN_A_WINDOW,
   used({ numbers, admissions }, atUs) {
     const slot = slotOf(numbers, atUs)
-    const slots = BigInt(numbers.slots)
-    const parts = BigInt(numbers.lengthUs)
-    // In parts of a slot: how much of the present slot is still to come. So much of the oldest is
-    // still in the window.
-    const notLeft = (slot + 1n) * parts - BigInt(atUs) * slots
+    // How much of the present slot is still to come. So much of the oldest is still in the window.
+    const notLeftUs = (slot + 1) * slotUs(numbers) - atUs
     let permits = 0n
     for (const admission of admissions) {
       const age = slot - slotOf(numbers, admission.atUs)
-      if (age < slots) permits += BigInt(admission.held) * parts
-      else if (age === slots) permits += BigInt(admission.held) * notLeft
+      if (age < numbers.slots) permits += BigInt(admission.held) * BigInt(slotUs(numbers))
+      else if (age === numbers.slots) permits += BigInt(admission.held) * BigInt(notLeftUs)
     }
-    return { permits, parts }
+    return { permits, parts: BigInt(slotUs(numbers)) }
   },
-  counts: ({ numbers }, admission, atUs) => slotOf(numbers, atUs) - slotOf(numbers, admission.atUs) <= BigInt(numbers.slots),
+  counts: ({ numbers }, admission, atUs) => slotOf(numbers, atUs) - slotOf(numbers, admission.atUs) <= numbers.slots,
   isOf: ({ numbers }, admission, ofUs) => slotOf(numbers, ofUs) === slotOf(numbers, admission.atUs),
   isAlike: (a, b) => a.lengthUs === b.lengthUs && a.slots === b.slots,
   carried(state, _to, atUs) {
@@ -389,13 +322,18 @@ const slidingWindow: Definition = {
   },
 }
 
+function slotUs({ lengthUs, slots }: WindowNumbers): number {
+  return lengthUs / slots
+}
+
 /** The number of the slot that a time lies in. */
-export function slotOf({ lengthUs, slots }: WindowNumbers, atUs: number): bigint {
-  return (BigInt(atUs) * BigInt(slots)) / BigInt(lengthUs)
+export function slotOf(numbers: WindowNumbers, atUs: number): number {
+  return (atUs - (atUs % slotUs(numbers))) / slotUs(numbers)
 }
 
 const slidingLog: Definition = {
   windowUs: ({ numbers }) => numbers.lengthUs,
+  most: ({ limit }) => 2 * Math.max(limit, 1),
   used: (state, atUs) => whole(heldBy(countingOf(slidingLog, state, atUs))),
   counts: ({ numbers }, admission, atUs) => atUs - admission.atUs < numbers.lengthUs,
   isOf: (_state, admission, ofUs) => admission.atUs === ofUs,
@@ -409,14 +347,15 @@ export function heldBy(admissions: readonly Admission[]): number {
   return admissions.reduce((sum, { held }) => sum + held, 0)
 }
 
-/** Newest first. */
-function takeBack(admissions: readonly Admission[], cost: number): void {
+/** Newest first. Answers how much that was. */
+function takeBack(admissions: readonly Admission[], cost: number): number {
   let left = cost
   for (const admission of [...admissions].reverse()) {
     const given = Math.min(left, admission.held)
     admission.held -= given
     left -= given
   }
+  return cost - left
 }
 
 function whole(permits: number): Fraction {

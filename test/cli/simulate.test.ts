@@ -59,7 +59,7 @@ test.each([
   [['simulate', '--traffic', 'x'], "--traffic 'x' is none of boundary-burst"],
   [['simulate', '--jsno'], '--jsno'],
   [['simulate', '--limit', '{'], "--limit '{' must be JSON"],
-  [['simulate', '--limit', '{ "type": "gcra", "rate": "5/s", "burst": 0 }'], 'gcra burst 0 must be a whole number'],
+  [['simulate', '--limit', '{ "type": "gcra", "rate": "5/s", "burst": -1 }'], 'gcra burst -1 must be a whole number'],
 ])('%j is refused with what there is', (args, message) => {
   expect(sluice(...args)).toMatchObject({ status: 2, stderr: expect.stringContaining(message) })
 })

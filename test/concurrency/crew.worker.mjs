@@ -5,7 +5,7 @@ import { limitFrom } from '../../dist/config/index.js'
 import { acquireSync, createLimiter, systemClock } from '../../dist/index.js'
 import { sharedStore } from '../../dist/stores/shared-memory/index.js'
 
-const JOBS = { race, history, queue, admitted, refunded, settled }
+const JOBS = { race, history, queue, admitted, cancelled, settled }
 
 /** { number, threads, gate }: all stop at the gate until everybody is there. */
 const { number } = workerData
@@ -104,27 +104,27 @@ function admitted({ handle, gate, threads, limits, forMs, stop, stopAt }) {
 }
 
 /** Takes one and gives it back, again and again. Tells how often it was admitted. */
-function refunded({ handle, gate, threads, limits, calls }) {
+function cancelled({ handle, gate, threads, limits, calls }) {
   const limiter = createLimiter(limitsOf(limits), { name: 'crew', store: sharedStore(handle) })
   let taken = 0
   passGate(gate, threads)
   for (let call = 0; call < calls; call++) {
-    const { allowed, atMs } = limiter.consume('key')
-    if (!allowed) continue
+    const decision = limiter.consume('key')
+    if (!decision.allowed) continue
     taken += 1
-    limiter.refund('key', 1, { atMs })
+    decision.cancel()
   }
   return taken
 }
 
 /**
  * Takes an estimate, settles it by more or less, and charges one, again and again. Tells how much
- * was used.
+ * was used, and how much that would be if nothing came back.
  */
 function settled({ handle, gate, threads, calls, ...order }) {
   const store = sharedStore(handle)
   const limiter = limiterOn(store, order)
-  let used = 0
+  let [used, charged] = [0, 0]
   passGate(gate, threads)
   for (let call = 0; call < calls; call++) {
     const decision = limiter.consume('key:0', 3)
@@ -132,6 +132,7 @@ function settled({ handle, gate, threads, calls, ...order }) {
     decision.settle(actual)
     limiter.charge('key:0')
     used += actual + 1
+    charged += Math.max(decision.allowed ? 3 : 0, actual) + 1
   }
-  return { used, collisions: store.collisions }
+  return { used, charged, collisions: store.collisions }
 }

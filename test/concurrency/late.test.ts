@@ -55,8 +55,9 @@ function twoThreads(limits: Limit | Readonly<Record<string, Limit>>) {
 describe.each([...Object.entries(THREE), ['all at once', THREE] as const])(
   '%s: a thread that is held up while it reads the clock',
   (_, limits) => {
-    test.each(['tryAcquire', 'consume', 'peek', 'refund'] as const)('by %s', (verb) => {
+    test.each(['tryAcquire', 'consume', 'peek', 'settle'] as const)('by %s', (verb) => {
       const { time, late, takeAll } = twoThreads(limits)
+      const longAgo = { atMs: START_US / 1000 - 10_000, parts: late.peek('k').parts }
       expect(takeAll()).toBe(3)
       for (let round = 0; round < 5; round++) {
         let admitted = 0
@@ -64,9 +65,8 @@ describe.each([...Object.entries(THREE), ['all at once', THREE] as const])(
           time.nowUs += 1.5 * SECOND_US
           admitted = takeAll()
         }
-        // What was given back is not to be had for nothing either: of a time when nothing was taken
-        // there is nothing to give back.
-        if (verb === 'refund') late.refund('k', 1, { atMs: START_US / 1000 - 10_000 })
+        // Of a call that was long ago there is nothing to give back.
+        if (verb === 'settle') late.settle('k', 0, { of: longAgo })
         else late[verb]('k')
         expect(admitted + takeAll()).toBe(3)
       }
@@ -155,12 +155,12 @@ describe('more threads than processors, on a limit that refills all the time', (
     expect(judge(timesUs)).toBe(-1)
   })
 
-  test('permits that each thread takes and refunds by the time of its decision leave nothing behind', async () => {
+  test('permits that each thread takes and gives back by its decision leave nothing behind', async () => {
     const made = ['slidingLog', { limit: 8, window: '1h' }] as const
     const limits = limitFrom({ type: made[0], ...made[1] })
     const store = sharedStore({ maxKeys: 4, maxThreads: THREADS, limits })
     const order = { handle: store.handle, gate: gate(), limits: made, calls: 15_000 }
-    const taken = await crew.work<number>(4, 'refunded', order)
+    const taken = await crew.work<number>(4, 'cancelled', order)
     expect(Math.min(...taken)).toBeGreaterThan(0)
     expect(createLimiter(limits, { name: 'crew', store }).peek('key').remaining).toBe(8)
   })

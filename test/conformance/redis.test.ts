@@ -86,11 +86,11 @@ describe.each(limits)('on the clock of the server, %s', (_, limit) => {
   test('a reservation is made and cancelled in one round trip each', async () => {
     const limiter = createLimiter(limit, { name: 'api', store: redisStore(redis, { prefix }) })
     await limiter.consume('u1', 5)
-    const { allowed, delayMs, cancel } = await limiter.reserve('u1', 2)
-    expect(allowed).toBe(true)
-    expect(delayMs).toBeGreaterThan(11_000)
+    const reserved = await limiter.reserve('u1', 2)
+    expect(reserved.allowed).toBe(true)
+    expect(reserved.delayMs).toBeGreaterThan(11_000)
     expect((await limiter.peek('u1', 1)).retryAfterMs).toBeGreaterThan(17_000)
-    await cancel()
+    await reserved.cancel()
     expect((await limiter.peek('u1', 1)).retryAfterMs).toBeLessThanOrEqual(6_000)
   })
 })
@@ -102,12 +102,17 @@ test('a person can read the keys', async () => {
   await limiter.consume('user:42', 1)
   const states = await inspectKey(redis, keyOf('user:42'))
   expect(states).toMatchObject([
-    { policy: 'burst', type: 'gcra', numbers: '20 7 1000000', state: { tatUs: 1_700_000_000_142_857, part: 1, atUs: -1 } },
+    {
+      policy: 'burst',
+      type: 'gcra',
+      numbers: '20 7 1000000',
+      state: { tatUs: 1_700_000_000_142_857, part: 1, atUs: 1_700_000_000_000_000 },
+    },
     { policy: 'spare', type: 'tokenBucket', numbers: '30 1 100000', state: { tokens: 29, part: 0, atUs: 1_700_000_000_000_000 } },
   ])
   const bytes = (await bytesAt(redis, keyOf('user:42'))) as Uint8Array
   const [burst, spare] = [
-    '060a2418206e0a' + '0d' + '01' + '056275727374' + '0311380e' + '91f0' + '0101',
+    '060a2418206e0a' + '0d' + '01' + '056275727374' + '0311380e' + '91b0' + '0101022e0a',
     '060a24181fc6a0' + '0d' + '02' + '057370617265' + '0319080d' + '80b0' + '0186a0',
   ]
   expect(toHex(bytes)).toBe(burst + spare)

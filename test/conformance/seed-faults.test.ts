@@ -246,16 +246,16 @@ describe.each(STORES)('on %s', (storeName, open) => {
 describe('bad options answered as "denied, 1000 ms"; rate 0', () => {
   const bad: [string, () => unknown][] = [
     ['gcra', () => gcra({ rate: '0/s', burst: 5 })],
-    ['gcra', () => gcra({ rate: '5/s', burst: 0 })],
+    ['gcra', () => gcra({ rate: '5/s', burst: -1 })],
     ['tokenBucket', () => tokenBucket({ refill: { permits: 0, per: '1s' }, capacity: 5 })],
     ['tokenBucket', () => tokenBucket({ refill: '5/s', capacity: -1 })],
     ['leakyBucket', () => leakyBucket({ leak: '0/s', capacity: 5 })],
     ['leakyBucket', () => leakyBucket({ leak: '5/s', capacity: Number.NaN })],
-    ['fixedWindow', () => fixedWindow({ limit: 0, window: '1s' })],
+    ['fixedWindow', () => fixedWindow({ limit: -1, window: '1s' })],
     ['fixedWindow', () => fixedWindow({ limit: 5, window: 0 })],
-    ['slidingWindow', () => slidingWindow({ limit: 0, window: '1s' })],
+    ['slidingWindow', () => slidingWindow({ limit: 0.5, window: '1s' })],
     ['slidingWindow', () => slidingWindow({ limit: 5, window: -1 })],
-    ['slidingLog', () => slidingLog({ limit: 0, window: '1s' })],
+    ['slidingLog', () => slidingLog({ limit: -1, window: '1s' })],
     ['slidingLog', () => slidingLog({ limit: 5, window: 0 })],
   ]
   test.each(bad)('%s refuses them when it is made, with the value and the rule', (type, make) => {
@@ -334,7 +334,7 @@ describe('Lua tostring above 14 digits loses digits', () => {
     ['tokenBucket', tokenBucket({ refill: '1/s', capacity: 5 }), { tokens: 4, atUs }],
     ['leakyBucket', leakyBucket({ leak: '1/s', capacity: 5 }), { water: 1, atUs }],
     ['fixedWindow', fixedWindow({ limit: 5, window: '1s', anchor: 'first' }), { startUs: atUs, endUs: atUs + 1_000_000, atUs }],
-    ['slidingWindow', slidingWindow({ limit: 5, window: '1000us', slots: 1000 }), { '1700000000000007': 1, atUs }],
+    ['slidingWindow', slidingWindow({ limit: 5, window: '100us', slots: 100 }), { '1700000000000007': 1, atUs }],
     ['slidingLog', slidingLog({ limit: 5, window: '1s' }), { '1700000000000007': 1, atUs }],
   ]
   test.each(kept)('%s: every digit of a time in microseconds is in Redis', async (_, limit, fields) => {

@@ -130,6 +130,41 @@ test('a queue that is full refuses at once', async () => {
   expect(await second).toMatchObject({ refusal: undefined })
 })
 
+describe('a limit that admits nothing', () => {
+  const none = { paused: gcra({ rate: '1/s', burst: 0 }), pace: fixedWindow({ limit: 2, window: '20s' }) }
+
+  test.each([undefined, 10_000])('refuses without a time, with maxWaitMs %s too', async (maxWaitMs) => {
+    const limiter = createLimiter(none, { clock: fakeClock() })
+    const { refusal } = await new Gate({ limiter, ...(maxWaitMs === undefined ? {} : { maxWaitMs }) }, noConnection).enter(
+      undefined,
+      http,
+      undefined,
+    )
+    const { status, headers = [], body } = refusal ?? {}
+    expect(status).toBe(429)
+    expect(headers).toEqual([
+      'ratelimit-policy',
+      '"paused";q=0;w=1,"pace";q=2;w=20',
+      'ratelimit',
+      '"paused";r=0;t=0,"pace";r=2;t=0',
+      ...['cache-control', 'no-store', 'content-type', 'application/problem+json'],
+    ])
+    expect(body).not.toMatch(/retryAfterMs|Infinity|NaN/)
+    expect(limiter.waiting()).toBe(0)
+  })
+
+  test('is nothing to a request that costs none of it, and not near its end', async () => {
+    const near: string[] = []
+    const limiter = createLimiter(none, { clock: fakeClock() })
+    const cost = () => ({ paused: 0, pace: 1 })
+    const gate = new Gate({ limiter, cost, maxWaitMs: 60_000, onNearLimit: () => near.push('near') }, noConnection)
+    expect(await gate.enter(undefined, http, undefined)).toMatchObject({ refusal: undefined })
+    expect(near).toEqual([])
+    expect(await gate.enter(undefined, http, undefined)).toMatchObject({ refusal: undefined })
+    expect(near).toEqual(['near'])
+  })
+})
+
 describe('how many may wait', () => {
   const held = async (limiter: Limiter<Limits>, options: object, requests: number, keyOf: (k: number) => string = () => 'k') => {
     let k = 0

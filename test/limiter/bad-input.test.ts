@@ -57,9 +57,8 @@ const KEYS: readonly Row[] = [
 
 const READINGS: readonly Row[] = [
   ['not a number', Number.NaN, 'the clock read NaN:'],
-  ['negative', -1, 'the clock read -1:'],
   ['a fraction', 1.5, 'the clock read 1.5:'],
-  ['beyond the year 2128', 5_000_000_000_000_001, 'the clock read 5000000000000001:'],
+  ['beyond the year 2112', 2 ** 52 + 1, 'the clock read 4503599627370497:'],
   ['endless', Number.POSITIVE_INFINITY, 'the clock read Infinity:'],
   ['a text', '5', 'the clock read "5":'],
   ['missing', undefined, 'the clock read undefined:'],
@@ -90,7 +89,7 @@ const OPEN_OPTIONS = {
   consume: { plan: undefined },
   peek: { plan: undefined },
   reserve: { plan: undefined, maxWaitMs: undefined },
-  refund: { plan: undefined, atMs: undefined },
+  refund: { plan: undefined },
 }
 
 /**
@@ -224,10 +223,11 @@ describe.each(SCENES)('%s', (_, set) => {
   test.each([
     ...SPANS,
     ['endless', Number.POSITIVE_INFINITY, 'Infinity must be'],
-    ['beyond the year 2128', 5e12 + 1, '5000000000001 must be'],
-  ] as readonly Row[])('refund refuses an atMs that is %s', (_what, atMs, shown) => {
+    ['beyond the year 2112', 4_503_599_627_371, '4503599627371 must be'],
+  ] as readonly Row[])('settle refuses an atMs that is %s', (_what, atMs, shown) => {
     const stage = set()
-    expectRefused(stage, () => stage.limiter.refund('held', 1, { atMs }), 'CONFIG', `atMs ${shown}`)
+    const of = { ...stage.limiter.peek('held'), atMs }
+    expectRefused(stage, () => stage.limiter.settle('held', 0, { of }), 'CONFIG', `atMs ${shown}`)
   })
 
   test('every verb of a closed limiter is refused', () => {
@@ -287,7 +287,7 @@ describe('a clock that is wrong', () => {
   })
 
   test('the first and the last moment are read', () => {
-    for (const us of [0, 5_000_000_000_000_000]) {
+    for (const us of [0, 2 ** 52]) {
       const limiter = createLimiter(gcra({ rate: '1/s', burst: 5 }), { clock: { ...fakeClock(), nowUs: () => us } })
       expect(limiter.consume('key')).toMatchObject({ allowed: true, atMs: us / 1000 })
     }

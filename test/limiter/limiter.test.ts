@@ -186,35 +186,42 @@ describe('plans', () => {
   })
 })
 
-describe('refund', () => {
-  const steady: readonly Limit[] = [
-    gcra({ rate: '5/s', burst: 5 }),
-    tokenBucket({ capacity: 5, refill: '5/s' }),
-    leakyBucket({ capacity: 5, leak: '5/s' }),
-  ]
-  const every: readonly Limit[] = [
-    ...steady,
-    fixedWindow({ limit: 5, window: '1s' }),
-    slidingWindow({ limit: 5, window: '1s' }),
-    slidingLog({ limit: 5, window: '1s' }),
-  ]
+const STEADY: readonly Limit[] = [
+  gcra({ rate: '5/s', burst: 5 }),
+  tokenBucket({ capacity: 5, refill: '5/s' }),
+  leakyBucket({ capacity: 5, leak: '5/s' }),
+]
+const EVERY: readonly Limit[] = [
+  ...STEADY,
+  fixedWindow({ limit: 5, window: '1s' }),
+  slidingWindow({ limit: 5, window: '1s' }),
+  slidingLog({ limit: 5, window: '1s' }),
+]
 
-  test.each(every)('$type gets back what was taken at that moment', (limit) => {
+describe('refund', () => {
+  test.each(EVERY)('$type gets back what is in use', (limit) => {
     const { limiter } = setUp(limit)
-    const { atMs } = limiter.consume('key', 4)
-    limiter.refund('key', 3, { atMs })
+    limiter.consume('key', 4)
+    limiter.refund('key', 3)
     expect(limiter.peek('key', 0).remaining).toBe(4)
   })
 
-  test.each(every)('$type never rises above idle', (limit) => {
+  test.each(EVERY)('$type never rises above idle', (limit) => {
     const { limiter } = setUp(limit)
-    const { atMs } = limiter.consume('key', 2)
-    limiter.refund('key', 5, { atMs })
+    limiter.consume('key', 2)
+    limiter.refund('key', 5)
     limiter.refund('key', 5)
     expect(limiter.peek('key', 0)).toMatchObject({ remaining: 5, resetAfterMs: 0 })
   })
 
-  test.each(every)('$type does not create a key, nor does a refund of 0 do anything', (limit) => {
+  test.each(EVERY)('$type takes no time: a call is given back by its decision', (limit) => {
+    const { limiter } = setUp(limit)
+    const { atMs } = limiter.consume('key', 2)
+    expect(() => limiter.refund('key', 2, { atMs } as never)).toThrow('"atMs" is not an option: it has plan')
+    expect(limiter.peek('key', 0).remaining).toBe(3)
+  })
+
+  test.each(EVERY)('$type does not create a key, nor does a refund of 0 do anything', (limit) => {
     const { limiter, store } = setUp(limit)
     limiter.refund('key', 5)
     expect(store.size).toBe(0)
@@ -223,13 +230,45 @@ describe('refund', () => {
     expect(limiter.peek('key', 0).remaining).toBe(3)
   })
 
-  test.each(steady)('$type gives nothing back once the charge has drained, and does a microsecond earlier', (limit) => {
+  test.each([slidingWindow({ limit: 5, window: '1s' }), slidingLog({ limit: 5, window: '1s' })])(
+    '$type gives the newest back first',
+    (limit) => {
+      const { limiter, clock } = setUp(limit)
+      limiter.consume('key', 2)
+      const { resetAfterMs } = limiter.peek('key', 0)
+      clock.setMs(400)
+      limiter.consume('key', 2)
+      limiter.refund('key', 2)
+      expect(limiter.peek('key', 0)).toMatchObject({ remaining: 3, resetAfterMs: resetAfterMs - 400 })
+    },
+  )
+})
+
+describe('cancel gives back what of the call still counts', () => {
+  test.each(EVERY)('$type: all of it at once, and nothing a second time', (limit) => {
+    const { limiter } = setUp(limit)
+    limiter.consume('key', 1)
+    const decision = limiter.consume('key', 3)
+    decision.cancel()
+    decision.cancel()
+    decision.settle(2)
+    expect(limiter.peek('key', 0).remaining).toBe(4)
+  })
+
+  test.each(EVERY)('$type: of a refused call nothing', (limit) => {
+    const { limiter } = setUp(limit)
+    limiter.consume('key', 3)
+    limiter.consume('key', 3).cancel()
+    expect(limiter.peek('key', 0).remaining).toBe(2)
+  })
+
+  test.each(STEADY)('$type gives nothing back once the charge has drained, and does a microsecond earlier', (limit) => {
     const givenBackAfterUs = (us: number): number => {
       const { limiter, clock } = setUp(limit)
-      const { atMs } = limiter.consume('key', 5)
+      const past = limiter.consume('key', 5)
       clock.setUs(us)
       const { remaining } = limiter.consume('key', 4)
-      limiter.refund('key', 5, { atMs })
+      past.cancel()
       return limiter.peek('key', 0).remaining - remaining
     }
     expect(givenBackAfterUs(999_999)).toBe(1)
@@ -241,9 +280,9 @@ describe('refund', () => {
     const past = limiter.consume('key', 2)
     clock.setMs(1_000)
     const present = limiter.consume('key', 2)
-    limiter.refund('key', 1, { atMs: past.atMs })
+    past.settle(1)
     expect(limiter.peek('key', 0).remaining).toBe(3)
-    limiter.refund('key', 1, { atMs: present.atMs })
+    present.settle(1)
     expect(limiter.peek('key', 0).remaining).toBe(4)
   })
 
@@ -253,19 +292,19 @@ describe('refund', () => {
     const early = limiter.consume('key', 4)
     clock.setMs(250)
     const late = limiter.consume('key', 3)
-    limiter.refund('key', 9, { atMs: late.atMs })
+    late.cancel()
     // Slot 0 still holds its 4 and is felt until slot 10 is over.
     expect(limiter.peek('key', 0)).toMatchObject({ remaining: 6, resetAfterMs: 850 })
-    limiter.refund('key', 9, { atMs: early.atMs })
+    early.cancel()
     expect(limiter.peek('key', 0)).toMatchObject({ remaining: 10, resetAfterMs: 0 })
   })
 
   test('a slot that has left the sliding window is past', () => {
     const { limiter, clock } = setUp(slidingWindow({ limit: 10, window: '1s', slots: 10 }))
-    const { atMs } = limiter.consume('key', 4)
+    const past = limiter.consume('key', 4)
     clock.setMs(1_100)
     limiter.consume('key', 3)
-    limiter.refund('key', 4, { atMs })
+    past.cancel()
     expect(limiter.peek('key', 0).remaining).toBe(7)
   })
 
@@ -274,35 +313,22 @@ describe('refund', () => {
     const early = limiter.consume('key', 2)
     clock.setMs(400)
     const late = limiter.consume('key', 2)
-    limiter.refund('key', 1, { atMs: 123 })
+    limiter.settle('key', 0, { of: { atMs: 123, parts: early.parts } })
     expect(limiter.peek('key', 0).remaining).toBe(1)
-    limiter.refund('key', 5, { atMs: early.atMs })
+    early.cancel()
     expect(limiter.peek('key', 0)).toMatchObject({ remaining: 3, resetAfterMs: 1_000 })
-    limiter.refund('key', 1, { atMs: late.atMs })
+    late.settle(1)
     expect(limiter.peek('key', 0)).toMatchObject({ remaining: 4, resetAfterMs: 1_000 })
   })
 
   test('an entry that has left the log is past', () => {
     const { limiter, clock } = setUp(slidingLog({ limit: 5, window: '1s' }))
-    const { atMs } = limiter.consume('key', 2)
+    const past = limiter.consume('key', 2)
     clock.setMs(1_000)
     limiter.consume('key', 2)
-    limiter.refund('key', 2, { atMs })
+    past.cancel()
     expect(limiter.peek('key', 0).remaining).toBe(3)
   })
-
-  test.each([slidingWindow({ limit: 5, window: '1s' }), slidingLog({ limit: 5, window: '1s' })])(
-    '$type gives the newest back first when no time is told',
-    (limit) => {
-      const { limiter, clock } = setUp(limit)
-      limiter.consume('key', 2)
-      const { resetAfterMs } = limiter.peek('key', 0)
-      clock.setMs(400)
-      limiter.consume('key', 2)
-      limiter.refund('key', 2)
-      expect(limiter.peek('key', 0)).toMatchObject({ remaining: 3, resetAfterMs: resetAfterMs - 400 })
-    },
-  )
 })
 
 describe('reset', () => {
@@ -435,7 +461,7 @@ describe('reserve', () => {
   })
 })
 
-describe('cancel', () => {
+describe('cancel of a reservation', () => {
   const bookable: readonly Limit[] = [
     gcra({ rate: '1/s', burst: 2 }),
     tokenBucket({ capacity: 2, refill: '1/s' }),
@@ -460,17 +486,34 @@ describe('cancel', () => {
     expect(limiter.peek('key').retryAfterMs).toBe(1_000)
   })
 
-  test.each(bookable)('$type: at its time it is too late', (limit) => {
+  test.each(bookable)('$type: at its time what still counts of it is given back', (limit) => {
     const { limiter, clock } = setUp(limit)
     limiter.consume('key', 2)
     const turn = limiter.reserve('key')
     clock.setMs(turn.delayMs)
     const before = limiter.peek('key', 2).retryAfterMs
     turn.cancel()
-    expect(limiter.peek('key', 2).retryAfterMs).toBe(before)
+    expect(limiter.peek('key', 2).retryAfterMs).toBe(before - 1_000)
   })
 
-  test.each(bookable)('$type: a microsecond before its time it is not', (limit) => {
+  test.each(bookable)('$type: once it has drained it is too late', (limit) => {
+    const { limiter, clock } = setUp(limit)
+    limiter.consume('key', 2)
+    const turn = limiter.reserve('key')
+    clock.setMs(2_500)
+    limiter.consume('key', 1)
+    const before = limiter.peek('key', 2).retryAfterMs
+    turn.cancel()
+    expect(limiter.peek('key', 2).retryAfterMs).toBe(before - 500)
+    clock.setMs(3_000)
+    const other = limiter.reserve('key')
+    clock.setMs(30_000)
+    limiter.consume('key', 2)
+    other.cancel()
+    expect(limiter.peek('key').retryAfterMs).toBe(1_000)
+  })
+
+  test.each(bookable)('$type: a microsecond before its time all of it', (limit) => {
     const { limiter, clock } = setUp(limit)
     limiter.consume('key', 2)
     const turn = limiter.reserve('key')
@@ -538,13 +581,18 @@ describe('cancel', () => {
     expect(limiter.peek('key').retryAfterMs).toBe(1_000)
   })
 
-  test('after an update does nothing: the hole drains', () => {
+  test('after an update gives its cost back, until the key was charged at the new pace', () => {
     const { limiter } = setUp(gcra({ rate: '1/s', burst: 2 }))
     limiter.consume('key', 2)
-    const turn = limiter.reserve('key')
+    const first = limiter.reserve('key')
+    const second = limiter.reserve('key')
     limiter.update(gcra({ rate: '2/s', burst: 2 }))
-    turn.cancel()
-    expect(limiter.peek('key').retryAfterMs).toBe(1_000)
+    second.cancel()
+    expect(limiter.peek('key').retryAfterMs).toBe(2_000)
+    limiter.charge('key', 1)
+    // 4 in use, at 2/s from now on.
+    first.cancel()
+    expect(limiter.peek('key').retryAfterMs).toBe(1_500)
   })
 
   test('gives back to every limit that it booked', () => {
@@ -566,18 +614,15 @@ describe('windows cannot be booked ahead: there reserve is consume', () => {
     const reserving = setUp(limit).limiter
     const consuming = setUp(limit).limiter
     for (const cost of [1, 2, 1, 1, 3]) {
-      const { cancel, ...decision } = reserving.reserve('key', cost, { maxWaitMs: 5_000 })
+      const decision = reserving.reserve('key', cost, { maxWaitMs: 5_000 })
       expect(decision).toEqual(consuming.consume('key', cost))
       expect(decision.delayMs).toBe(0)
     }
   })
 
-  test.each(windows)('$type: cancel gives nothing back, refund does', (limit) => {
+  test.each(windows)('$type: cancel gives back as it does of any call', (limit) => {
     const { limiter } = setUp(limit)
-    const { cancel, atMs } = limiter.reserve('key', 2)
-    cancel()
-    expect(limiter.peek('key', 0).remaining).toBe(0)
-    limiter.refund('key', 2, { atMs })
+    limiter.reserve('key', 2).cancel()
     expect(limiter.peek('key', 0).remaining).toBe(2)
   })
 
@@ -856,7 +901,7 @@ describe('a decision', () => {
     expect(impossible).toMatchObject({ outcome: 'impossible', retryAfterMs: null, parts: { pace: { retryAfterMs: null } } })
   })
 
-  test('of a reservation is the same JSON: cancel is no data', () => {
+  test('of a reservation is the same JSON', () => {
     const { limiter } = setUp(gcra({ rate: '1/s', burst: 2 }))
     const peeked = Object.keys(JSON.parse(JSON.stringify(limiter.peek('key'))))
     expect(Object.keys(JSON.parse(JSON.stringify(limiter.reserve('key'))))).toEqual(peeked)

@@ -443,7 +443,7 @@ describe('while the store is down', () => {
     await expect(limiter.refund('k', 2)).rejects.toMatchObject({ code: 'STORE' })
   })
 
-  test('refund with a time: of what the store was charged before the outage the memory gives nothing back', async () => {
+  test('cancel: neither what the store was charged before the outage nor what the memory was is given back', async () => {
     const { limiter, store, moveTo } = setUp({ onStoreError: 'local' })
     await moveTo(1_000)
     const ofTheStore = await limiter.consume('k', 4)
@@ -451,10 +451,10 @@ describe('while the store is down', () => {
     await moveTo(1_010)
     const ofTheMemory = await limiter.consume('k', 4)
     expect([ofTheStore.degraded, ofTheMemory.degraded]).toEqual([false, true])
-    await limiter.refund('k', 4, { atMs: ofTheStore.atMs })
+    await ofTheStore.cancel()
     expect(await limiter.peek('k')).toMatchObject({ remaining: 0 })
-    await limiter.refund('k', 4, { atMs: ofTheMemory.atMs })
-    expect(await limiter.peek('k')).toMatchObject({ remaining: 4 })
+    await ofTheMemory.cancel()
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 0 })
   })
 
   test.each(POLICIES)('%s: reset rejects, because nothing was forgotten', async (onStoreError) => {

@@ -28,6 +28,7 @@ const ALL: readonly Limit[] = [
   slidingLog({ limit: 10, window: '10s' }),
 ]
 const bucket = tokenBucket({ capacity: 10, refill: '1/s' })
+type OfBucket = ReturnType<typeof setUp>['limiter']
 
 /** What it throws. */
 function caught(act: () => unknown): Error {
@@ -77,8 +78,8 @@ describe.each(ALL)('$type', (limit) => {
     for (let k = 0; k < 3; k++) limiter.charge('k', 1_000_000_000_000)
     const { resetAfterMs } = limiter.charge('k', 1_000_000_000_000)
     expect(Number.isFinite(resetAfterMs)).toBe(true)
-    // 37,000 days.
-    expect(resetAfterMs).toBeLessThanOrEqual(3_196_800_000_000)
+    // 2^52 microseconds.
+    expect(resetAfterMs).toBeLessThanOrEqual(4_503_599_627_370.496)
     clock.setMs(resetAfterMs)
     expect(limiter.tryAcquire('k', 10)).toBe(true)
   })
@@ -101,6 +102,17 @@ describe.each(ALL)('$type', (limit) => {
     decision.settle(12)
     expect(limiter.peek('k', 0).remaining).toBe(0)
     expect(limiter.charge('k', 0).outcome).toBe('limited')
+  })
+
+  test('what was used beyond the cost is charged now, however late', () => {
+    const { limiter, clock } = setUp(limit)
+    clock.setMs(9_000)
+    const decision = limiter.consume('k', 1)
+    clock.setMs(21_000)
+    decision.settle(4)
+    expect(limiter.peek('k', 0).remaining).toBe(7)
+    clock.setMs(21_000 + 2_999)
+    expect(limiter.peek('k', 0).resetAfterMs).toBeGreaterThan(0)
   })
 
   test('settling after reset takes at most the difference from what is in use then, and gives no debt back', () => {
@@ -166,17 +178,6 @@ test('late: what has drained is not given back although others are using the key
   limiter.consume('k', 9)
   late.settle(0)
   expect(limiter.peek('k', 0).remaining).toBe(1)
-})
-
-test('a refund by time gives back no more than that either', () => {
-  const { limiter, clock } = setUp()
-  const { atMs } = limiter.consume('k', 4)
-  clock.setMs(3_000)
-  limiter.consume('k', 9)
-  limiter.refund('k', 4, { atMs })
-  expect(limiter.peek('k', 0).remaining).toBe(1)
-  limiter.refund('k', 4, { atMs: 0 })
-  expect(limiter.peek('k', 0).remaining).toBe(2)
 })
 
 describe('a decision', () => {
@@ -266,6 +267,23 @@ describe('a reservation', () => {
     reserved.cancel()
     expect(limiter.peek('k').retryAfterMs).toBe(3_000)
   })
+
+  test.each([
+    ['cancel', (_limiter, reserved) => reserved.cancel()],
+    ['settle', (_limiter, reserved) => reserved.settle(0)],
+    ['settle by its figures', (limiter, reserved) => limiter.settle('k', 0, { of: JSON.parse(JSON.stringify(reserved)), cost: 5 })],
+  ] satisfies [string, (limiter: OfBucket, reserved: ReturnType<OfBucket['reserve']>) => void][])(
+    'before its time gives back its cost less what was reserved after it: %s',
+    (_, giveBack) => {
+      const { limiter } = setUp()
+      limiter.consume('k', 10)
+      const reserved = limiter.reserve('k', 5)
+      expect(limiter.reserve('k', 2).delayMs).toBe(7_000)
+      giveBack(limiter, reserved)
+      // 17 - (5 - 2) in use.
+      expect(limiter.reserve('k', 1).delayMs).toBe(5_000)
+    },
+  )
 
   test('that was cancelled has nothing to settle', () => {
     const { limiter } = setUp()

@@ -148,7 +148,11 @@ test('a signal is followed by one limit at a time, and a limit follows one signa
 
 test.each([
   [concurrency({ max: 5 }), {}, /limit "default" is a concurrency, which has no rate/],
-  [gcra({ rate: '100/s', burst: 1_000_000_000 }), { min: '1/d' }, /would take more than 100 years to fill/],
+  [
+    gcra({ rate: '100/s', burst: 1_000_000_000 }),
+    { min: '1/d' },
+    /followLoad min "1\/d": gcra burst 1000000000 must be at most 26120 at this rate/,
+  ],
   [
     fixedWindow({ limit: 100, window: '366d' }),
     { max: '1000000/s' },

@@ -1,14 +1,15 @@
 /**
  * Every algorithm, generated as Lua, in the real Redis: walks from the state of an unused key
- * through charges, debt, refunds, settlements, cancelled reservations, changed numbers and clocks
- * that step back. After each step all functions have to answer alike, and leave the same words.
+ * through charges, debt, refunds, settlements before and after their time, changed numbers and
+ * clocks that step back. After each step all functions have to answer alike, and leave the same
+ * words.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { luaModules } from '../../scripts/lua/modules.mjs'
 import type { Algorithm, Rule } from '../../src/algorithms/algorithm.ts'
 import { Random } from '../model/random.ts'
 import { inRedis, joined, type LuaRedis, shown, startRedis } from './in-redis.ts'
-import { ALGORITHMS, LATEST_US, nextTime, rulesOf } from './rules.ts'
+import { ALGORITHMS, LATEST_US, nextTime, rulesOf, timesOf } from './rules.ts'
 
 const WALKS = 250
 const STEPS = 40
@@ -23,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(() => redis.close())
 
-type Action = 'none' | 'charge' | 'chargeAt' | 'giveBack' | 'giveRest' | 'cancel'
+type Action = 'none' | 'charge' | 'giveBack' | 'settle'
 
 interface Step {
   readonly nowUs: number
@@ -31,10 +32,18 @@ interface Step {
   readonly to: number
   readonly cost: number
   readonly room: number
+  readonly aheadUs: number
   readonly action: Action
   readonly ofUs: number
-  /** Which of the tickets is cancelled. */
-  readonly ticket: number
+  /** The charge that is settled. */
+  readonly charge: Charge
+}
+
+/** A charge of a level, and which of the rules it was made under. */
+interface Charge {
+  readonly own: number
+  readonly cost: number
+  readonly words: readonly number[]
 }
 
 interface Walk {
@@ -44,10 +53,7 @@ interface Walk {
   readonly steps: readonly Step[]
 }
 
-interface Ticket {
-  readonly own: number
-  readonly words: Float64Array
-}
+const NONE: Charge = { own: 0, cost: 0, words: [] }
 
 /** A key on this side. Draws each step out of what it sees, so that walks stay in the domain. */
 class Walker {
@@ -58,8 +64,8 @@ class Walker {
   readonly #algorithm: Algorithm
   readonly #random: Random
   readonly #s: Float64Array
-  readonly #tickets: Ticket[] = []
-  #entered: number[] = []
+  readonly #charges: Charge[] = []
+  readonly #entered: number[] = []
   #own = 0
   #nowUs: number
 
@@ -73,41 +79,47 @@ class Walker {
   }
 
   step(): void {
-    this.#nowUs = nextTime(this.#nowUs, this.rules[this.#own] as Rule, this.#random)
+    const times = timesOf(this.#charges.map(({ words }) => ({ words: Float64Array.from(words) })))
+    this.#nowUs = nextTime(this.#nowUs, this.rules[this.#own] as Rule, this.#random, times)
     const step = this.#drawn()
     this.steps.push(step)
     this.said.push([this.#ask(step), this.#act(step), this.#s.subarray(BASE)].map(shown).join(' '))
   }
 
   #drawn(): Step {
-    const to = this.#random.chance(0.7) ? this.#own : this.#random.whole(0, this.rules.length - 1)
+    const random = this.#random
+    const to = random.chance(0.7) ? this.#own : random.whole(0, this.rules.length - 1)
     const { capacity } = this.rules[to] as Rule
-    const cost = this.#random.chance(0.4) ? 1 : this.#random.magnitude(1, capacity)
-    const room = this.#random.pick([0, capacity - 1, capacity - cost, this.#random.whole(0, capacity)])
-    const action = this.#action(to, cost)
-    const times = [...this.#entered.slice(-3), this.#random.whole(0, this.#nowUs)]
-    const ofUs = this.#random.pick(action === 'chargeAt' ? times : [-1, ...times])
-    const ticket = this.#random.whole(0, Math.max(0, this.#tickets.length - 1))
-    return { nowUs: this.#nowUs, to, cost, room, action, ofUs, ticket }
-  }
-
-  #action(to: number, cost: number): Action {
-    const action = this.#random.weighted<Action>([
+    const charge = this.#charges.length > 0 ? random.pick(this.#charges.slice(-4)) : NONE
+    const action = random.weighted<Action>([
       [6, 'charge'],
-      [this.#algorithm.chargeAt === undefined ? 0 : 2, 'chargeAt'],
       [2, 'giveBack'],
-      [this.#tickets.length > 0 ? 2 : 0, 'giveRest'],
-      [this.#tickets.length > 0 ? 2 : 0, 'cancel'],
+      [charge === NONE ? 0 : 4, 'settle'],
       [1, 'none'],
     ])
-    const own = this.rules[this.#own] as Rule
-    const used = this.#algorithm.used(own, this.#s, BASE, this.#nowUs)
-    // Beyond the capacity as well, but not without end.
-    const most = (this.rules[to] as Rule).capacity * 3
-    return (action === 'charge' || action === 'chargeAt') && used + cost > most ? 'none' : action
+    const cost = action === 'settle' ? random.pick([charge.cost, random.magnitude(1, charge.cost)]) : this.#cost(to)
+    const room = random.pick([0, Math.max(0, capacity - 1), Math.max(0, capacity - cost), random.whole(0, capacity)])
+    const ofUs = random.pick([-1, ...this.#entered.slice(-3), random.whole(0, this.#nowUs)])
+    const aheadUs = random.magnitude(1, 60_000_000)
+    return { nowUs: this.#nowUs, to, cost, room, aheadUs, action: cost > 0 ? action : 'none', ofUs, charge: this.#partOf(charge) }
   }
 
-  #ask({ nowUs, to, cost, room }: Step): unknown[] {
+  /** Up to what may be in use, mostly within the capacity. */
+  #cost(to: number): number {
+    const random = this.#random
+    const { capacity, mostUsed } = this.rules[to] as Rule
+    const cost = random.pick([1, 1, 1, random.magnitude(1, Math.max(1, capacity)), random.magnitude(1, mostUsed)])
+    return Math.min(cost, mostUsed - this.#algorithm.used(this.rules[this.#own] as Rule, this.#s, BASE, this.#nowUs))
+  }
+
+  /** Now and then a part of it came back before. */
+  #partOf(charge: Charge): Charge {
+    if (charge === NONE || this.#random.chance(0.8)) return charge
+    const [drainedUs, enteredUs, dueUs] = charge.words as readonly [number, number, number]
+    return { ...charge, words: [drainedUs, enteredUs, dueUs, this.#random.magnitude(1, charge.cost)] }
+  }
+
+  #ask({ nowUs, to, room, aheadUs }: Step): unknown[] {
     const [own, other] = [this.rules[this.#own] as Rule, this.rules[to] as Rule]
     const algorithm = this.#algorithm
     return [
@@ -115,37 +127,34 @@ class Walker {
       algorithm.used(own, this.#s, BASE, nowUs),
       algorithm.untilUs(own, this.#s, BASE, nowUs, room),
       algorithm.resetUs(own, this.#s, BASE, nowUs),
-      algorithm.dueUs?.(own, other, this.#s, BASE, nowUs, cost),
+      algorithm.movesInUs?.(own, other, this.#s, BASE, nowUs, Math.min(room, other.capacity), aheadUs),
       algorithm.neededWords?.(this.#s, BASE),
     ]
   }
 
-  #act({ nowUs, to, cost, action, ofUs, ticket }: Step): unknown {
+  #act({ nowUs, to, cost, action, ofUs, charge }: Step): unknown {
     const [own, other] = [this.rules[this.#own] as Rule, this.rules[to] as Rule]
+    const algorithm = this.#algorithm
     if (action === 'none') return undefined
-    if (action === 'giveBack') return this.#algorithm.giveBack(own, this.#s, BASE, nowUs, cost, ofUs, undefined)
-    if (action === 'chargeAt') {
-      const isWritten = this.#algorithm.chargeAt?.(own, other, this.#s, BASE, nowUs, cost, ofUs)
-      if (isWritten) this.#own = to
-      return isWritten
+    if (action === 'giveBack') return algorithm.giveBack(own, this.#s, BASE, nowUs, cost, ofUs, undefined)
+    if (action === 'settle') {
+      const charged = { rule: this.rules[charge.own] as Rule, words: Float64Array.from(charge.words) }
+      return algorithm.giveBack(own, this.#s, BASE, nowUs, cost, ofUs, charged)
     }
-    if (action === 'cancel' || action === 'giveRest') {
-      const { own: booked, words } = this.#tickets[ticket] as Ticket
-      const left = { rule: this.rules[booked] as Rule, words }
-      if (action === 'giveRest') return this.#algorithm.giveRest?.(own, this.#s, BASE, nowUs, cost, left)
-      return this.#algorithm.giveBack(own, this.#s, BASE, nowUs, cost, ofUs, { rule: this.rules[booked] as Rule, words })
-    }
-    const lateUs = this.#algorithm.charge(own, other, this.#s, BASE, nowUs, cost)
+    const room = algorithm.spaced ? 0 : Math.max(0, other.capacity - cost)
+    const delayUs = algorithm.untilUs(own, this.#s, BASE, nowUs, room)
+    const lateUs = algorithm.charge(own, other, this.#s, BASE, nowUs, cost)
     this.#own = to
     this.#entered.push(nowUs + lateUs)
-    if (this.#algorithm.bookable) this.#tickets.push({ own: to, words: this.#s.slice(BASE, BASE + other.words) })
+    const words = [nowUs + algorithm.resetUs(other, this.#s, BASE, nowUs), nowUs + lateUs, nowUs + Math.max(delayUs, lateUs), 0]
+    if (algorithm.bookable) this.#charges.push({ own: to, cost, words })
     return lateUs
   }
 }
 
 const WALK = `
 local function answer(walk)
-  local algorithm, rules, tickets = algorithms[walk.type], {}, {}
+  local algorithm, rules = algorithms[walk.type], {}
   for k = 1, #walk.figures do
     rules[k - 1] = algorithm.ruleOf(arrayOf(walk.figures[k]))
   end
@@ -159,7 +168,8 @@ local function answer(walk)
     answers[1] = algorithm.used(rule, s, 1, nowUs)
     answers[2] = algorithm.untilUs(rule, s, 1, nowUs, step.room)
     answers[3] = algorithm.resetUs(rule, s, 1, nowUs)
-    answers[4] = algorithm.dueUs and algorithm.dueUs(rule, rules[step.to], s, 1, nowUs, step.cost)
+    local other = rules[step.to]
+    answers[4] = algorithm.movesInUs and algorithm.movesInUs(rule, other, s, 1, nowUs, math.min(step.room, other.capacity), step.aheadUs)
     answers[5] = algorithm.neededWords and algorithm.neededWords(s, 1)
     return shown(answers)
   end
@@ -169,20 +179,12 @@ local function answer(walk)
       return nil
     elseif step.action == 'giveBack' then
       return algorithm.giveBack(rules[own], s, 1, step.nowUs, step.cost, step.ofUs, nil)
-    elseif step.action == 'chargeAt' then
-      local isWritten = algorithm.chargeAt(rules[own], rules[step.to], s, 1, step.nowUs, step.cost, step.ofUs)
-      own = isWritten and step.to or own
-      return isWritten
-    elseif step.action == 'giveRest' then
-      local ticket = tickets[step.ticket + 1]
-      return algorithm.giveRest(rules[own], s, 1, step.nowUs, step.cost, { rule = rules[ticket.own], words = ticket.words })
-    elseif step.action == 'cancel' then
-      local ticket = tickets[step.ticket + 1]
-      return algorithm.giveBack(rules[own], s, 1, step.nowUs, step.cost, step.ofUs, { rule = rules[ticket.own], words = ticket.words })
+    elseif step.action == 'settle' then
+      local charge = { rule = rules[step.charge.own], words = arrayOf(step.charge.words) }
+      return algorithm.giveBack(rules[own], s, 1, step.nowUs, step.cost, step.ofUs, charge)
     end
     local lateUs = algorithm.charge(rules[own], rules[step.to], s, 1, step.nowUs, step.cost)
     own = step.to
-    tickets[#tickets + 1] = { own = own, words = slice(s, 1, 1 + rules[own].words) }
     return lateUs
   end
 
@@ -219,16 +221,14 @@ test.each(Object.keys(ALGORITHMS))('%s in Lua answers and leaves what the TypeSc
  */
 function expectVaried(walkers: readonly Walker[]): void {
   const steps = walkers.flatMap(({ steps, said }) => steps.map((step, k) => ({ ...step, said: said[k] as string })))
-  const actions = steps.map(({ action, said }) => `${action} ${/\] (\S+) \[/.exec(said)?.[1]}`)
-  const isBookable = steps.some(({ action }) => action === 'giveRest')
-  const hasTimes = steps.some(({ action }) => action === 'chargeAt')
+  const actions = steps.map(({ action, nowUs, charge: { words }, said }) => {
+    const when = action === 'settle' ? (nowUs < (words[2] as number) ? 'before ' : 'after ') : ''
+    return `${action} ${when}${/\] (\S+) \[/.exec(said)?.[1]}`
+  })
+  const isBookable = steps.some(({ action }) => action === 'settle')
+  const kinds = [/^charge 0/, /^giveBack [1-9]/, /^giveBack -1/]
   // What gives back answers how much, or -1.
-  const kinds = [
-    /^charge 0/,
-    /^giveBack [1-9]/,
-    /^giveBack -1/,
-    ...(isBookable ? [/^giveRest \d/, /^giveRest -1/] : hasTimes ? [/^chargeAt true/, /^chargeAt false/] : []),
-  ]
+  if (isBookable) kinds.push(/^settle before \d/, /^settle before -1/, /^settle after \d/, /^settle after -1/)
   for (const kind of kinds) expect(actions.filter((action) => kind.test(action)).length, `${kind}`).toBeGreaterThan(STEPS)
   const answers = steps.map(({ said }) => said.slice(1).split(' '))
   const counts = [

@@ -1,17 +1,18 @@
 /**
  * The decision, generated as Lua, in the real Redis: walks of keys with one to three limits, by all
- * algorithms, through every verb, with changed numbers and clocks that step back. Each verdict and
- * each state has to be the one of the TypeScript.
+ * algorithms, through takes, bookings, charges, refunds and settlements before and after their
+ * time, with changed numbers and clocks that step back. Each verdict and each state has to be the
+ * one of the TypeScript.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { luaModules } from '../../scripts/lua/modules.mjs'
 import type { Rule } from '../../src/algorithms/algorithm.ts'
-import { type Cell, decide, emptyVerdict, type Op, type Ticket } from '../../src/algorithms/decide.ts'
+import { type Cell, decide, emptyVerdict, type Op } from '../../src/algorithms/decide.ts'
 import { Random } from '../model/random.ts'
 import { inRedis, joined, type LuaRedis, shown, startRedis } from './in-redis.ts'
-import { ALGORITHMS, LATEST_US, nextTime, rulesOf } from './rules.ts'
+import { ALGORITHMS, LATEST_US, nextTime, rulesOf, timesOf } from './rules.ts'
 
-const WALKS = 400
+const WALKS = 500
 const STEPS = 30
 
 let redis: LuaRedis
@@ -26,8 +27,8 @@ interface Part {
   /** Which of the limit's rules the caller has. */
   readonly rule: number
   readonly cost: number
-  /** For `give`: which of the limit's tickets, or -1. */
-  readonly ticket: number
+  /** To settle: the charge of a level. */
+  readonly ticket?: { readonly numbers: string; readonly words: readonly number[] }
 }
 
 interface Step {
@@ -39,10 +40,18 @@ interface Step {
   readonly parts: readonly Part[]
 }
 
+/** What was charged of one limit. */
+interface Charge {
+  readonly numbers: string
+  readonly cost: number
+  readonly words: Float64Array
+}
+
 /** One limit of the key on this side. */
 class Held {
   readonly rules: readonly Rule[]
-  readonly tickets: Ticket[] = []
+  /** What each decision charged, none where it charged nothing. */
+  readonly charges: Charge[] = []
   readonly cell: Cell
   readonly type: string
 
@@ -58,11 +67,12 @@ class Held {
     return Math.max(...this.rules.map(({ words }) => words))
   }
 
-  /** What the store does with an answer. */
-  keep(): void {
-    const { cell } = this
-    if (cell.changed) cell.isHeld = true
-    if (cell.verdict.ticket !== undefined) this.tickets.push(cell.verdict.ticket)
+  /** What a decision knows of its charge (settlement.ts). */
+  noteCharge(): void {
+    const { rule, cost, verdict } = this.cell
+    const { atUs, resetUs, delayUs, enteredUs } = verdict
+    const dueUs = delayUs > 0 ? atUs + delayUs : enteredUs
+    this.charges.push({ numbers: rule.numbers, cost, words: Float64Array.of(atUs + resetUs, enteredUs, dueUs, 0) })
   }
 }
 
@@ -70,8 +80,12 @@ class Walker {
   readonly limits: readonly Held[]
   readonly steps: Step[] = []
   readonly said: string[] = []
+  /**
+   * Of each level that was settled down, whether that was before its time, at which pace, and what
+   * came back.
+   */
+  readonly settled: string[] = []
   readonly #random: Random
-  readonly #entered: number[] = []
   #nowUs: number
 
   constructor(random: Random) {
@@ -82,42 +96,77 @@ class Walker {
   }
 
   step(): void {
-    const first = this.limits[0] as Held
-    this.#nowUs = nextTime(this.#nowUs, first.cell.own, this.#random)
+    const { cell, charges } = this.#random.pick(this.limits)
+    this.#nowUs = nextTime(this.#nowUs, cell.own, this.#random, timesOf(charges))
     const step = this.#drawn()
     this.steps.push(step)
-    const cells = this.limits.map(({ cell, rules, tickets }, k) => {
+    const cells = this.limits.map(({ cell, rules }, k) => {
       const { rule, cost, ticket } = step.parts[k] as Part
       cell.rule = rules[rule] as Rule
       if (!cell.isHeld) cell.own = cell.rule
       cell.cost = cost
-      cell.ticket = tickets[ticket]
-      cell.verdict.ticket = undefined
+      cell.ticket = ticket && { numbers: ticket.numbers, words: Float64Array.from(ticket.words) }
       return cell
     })
     const granted = decide(step.op, cells, step.nowUs, step.aheadUs, step.ofUs, step.isTold)
     this.said.push([granted, ...cells.flatMap(({ changed, verdict, s }) => [changed, verdict, s])].map(shown).join(' '))
-    if (granted && step.op === 'take') this.#entered.push(first.cell.verdict.enteredUs)
-    for (const limit of this.limits) limit.keep()
+    const isCharged = (step.op === 'take' && granted && step.isTold) || step.op === 'charge'
+    for (const limit of this.limits) {
+      if (limit.cell.changed) limit.cell.isHeld = true
+      if (isCharged) limit.noteCharge()
+      if (step.op === 'settle') this.#noteSettled(limit.cell)
+    }
+  }
+
+  #noteSettled({ own, cost, ticket, verdict }: Cell): void {
+    if (cost >= 0 || ticket === undefined) return
+    const when = this.#nowUs < (ticket.words[2] as number) ? 'before' : 'after'
+    const pace = paceOf(own.numbers) === paceOf(ticket.numbers) ? 'same' : 'other'
+    this.settled.push(`${when} ${pace} ${(verdict.given as number) > 0 ? 'given' : 'none'}`)
   }
 
   #drawn(): Step {
+    const charges = (this.limits[0] as Held).charges.length
     const op = this.#random.weighted<Op>([
       [6, 'take'],
       [1, 'ask'],
-      [3, 'give'],
+      [2, 'give'],
+      [2, 'charge'],
+      [charges > 0 ? 5 : 0, 'settle'],
     ])
-    const { windowUs } = (this.limits[0] as Held).cell.own
-    const aheadUs = this.#random.chance(0.4) ? this.#random.pick([0, this.#random.magnitude(1, 2 * windowUs)]) : -1
-    const ofUs = this.#random.pick([-1, ...this.#entered.slice(-2), this.#random.whole(0, this.#nowUs)])
-    return { op, nowUs: this.#nowUs, aheadUs, ofUs, isTold: this.#random.chance(0.9), parts: this.limits.map((limit) => this.#part(limit)) }
+    const of = charges - 1 - this.#random.whole(0, Math.min(3, charges - 1))
+    const aheadUs = op === 'take' && this.#random.chance(0.6) ? this.#ahead() : -1
+    const parts = this.limits.map((limit) => (op === 'settle' ? this.#settlement(limit, of) : this.#part(limit, op)))
+    const [first] = this.limits as readonly [Held]
+    const entered = first.charges.map(({ words }) => words[1] as number)
+    const ofUs = op === 'settle' ? (entered[of] as number) : this.#random.pick([-1, -1, ...entered.slice(-2)])
+    return { op, nowUs: this.#nowUs, aheadUs, ofUs, isTold: this.#random.chance(0.9), parts }
   }
 
-  #part({ rules, tickets, cell }: Held): Part {
-    const rule = this.#random.chance(0.7) ? rules.indexOf(cell.own) : this.#random.whole(0, rules.length - 1)
-    const { capacity } = rules[rule] as Rule
-    const cost = this.#random.pick([1, 1, 0, this.#random.magnitude(1, capacity), Math.min(2, capacity), capacity + 1])
-    return { rule, cost, ticket: this.#random.chance(0.5) ? this.#random.whole(0, tickets.length - 1) : -1 }
+  #ahead(): number {
+    const { windowUs } = (this.limits[0] as Held).cell.own
+    return this.#random.pick([0, this.#random.magnitude(1, Math.max(1, 2 * windowUs))])
+  }
+
+  #rule({ rules, cell }: Held): number {
+    return this.#random.chance(0.6) ? rules.indexOf(cell.own) : this.#random.whole(0, rules.length - 1)
+  }
+
+  #part(limit: Held, op: Op): Part {
+    const rule = this.#rule(limit)
+    const { capacity, mostUsed } = limit.rules[rule] as Rule
+    const within = this.#random.magnitude(1, Math.max(1, capacity))
+    const beyond = op === 'charge' ? this.#random.magnitude(1, 2 * mostUsed) : capacity + 1
+    return { rule, cost: this.#random.pick([1, 0, within, within, Math.min(2, capacity), beyond]) }
+  }
+
+  /** More or less than was charged, and now and then what a part came back of before. */
+  #settlement(limit: Held, of: number): Part {
+    const random = this.#random
+    const { numbers, cost, words } = limit.charges[of] as Charge
+    const change = random.pick([-cost, -cost, -random.magnitude(1, Math.max(1, cost)), random.magnitude(1, Math.max(1, cost)), 0])
+    const ticket = { numbers, words: [...words.with(3, random.chance(0.8) ? 0 : random.whole(0, cost))] }
+    return { rule: this.#rule(limit), cost: change, ...(limit.cell.own.algorithm.bookable ? { ticket } : {}) }
   }
 }
 
@@ -130,7 +179,7 @@ local function heldOf(limit)
   local s = { length = limit.words + 1 }
   clearWords(s, 1, limit.words)
   local cell = { s = s, i = 1, own = rules[0], isHeld = false, changed = false, verdict = {} }
-  return { rules = rules, tickets = {}, words = limit.words, cell = cell }
+  return { rules = rules, words = limit.words, cell = cell }
 end
 
 local function answer(walk)
@@ -150,14 +199,14 @@ local function answer(walk)
       if not cell.isHeld then
         cell.own = cell.rule
       end
-      cell.cost, cell.ticket, cell.verdict.ticket = part.cost, limit.tickets[part.ticket + 1], nil
+      cell.cost = part.cost
+      cell.ticket = part.ticket and { numbers = part.ticket.numbers, words = arrayOf(part.ticket.words) } or nil
     end
     local texts = { shown(decide(step.op, cells, step.nowUs, step.aheadUs, step.ofUs, step.isTold)) }
     for _, limit in ipairs(limits) do
       local cell = limit.cell
       texts[#texts + 1] = shown(cell.changed) .. ' ' .. shown(cell.verdict) .. ' ' .. shown(slice(cell.s, 1, 1 + limit.words))
       cell.isHeld = cell.isHeld or cell.changed
-      limit.tickets[#limit.tickets + 1] = cell.verdict.ticket
     end
     said[n] = table.concat(texts, ' ')
   end
@@ -183,12 +232,23 @@ test('the decision in Lua says and leaves what the TypeScript does', async () =>
     const at = { limits: walks[k]?.limits, step: walks[k]?.steps[differs], before: said[differs - 1] }
     expect({ ...at, lua: lines[differs] }).toEqual({ ...at, lua: said[differs] })
   }
-  expectVaried(walkers.flatMap(({ said }) => said))
+  expectVaried(walkers)
 })
 
 /** That the walks were about something. */
-function expectVaried(said: readonly string[]): void {
-  for (const part of [/^true/, /^false/, /outcome:allowed/, /outcome:limited/, /outcome:impossible/, /ticket:{/, /delayUs:[1-9]/]) {
-    expect(said.filter((line) => part.test(line)).length, `${part}`).toBeGreaterThan(said.length / 50)
+function expectVaried(walkers: readonly Walker[]): void {
+  const said = walkers.flatMap((walker) => walker.said)
+  for (const part of [/^true/, /^false/, /outcome:allowed/, /outcome:limited/, /outcome:impossible/, /delayUs:[1-9]/]) {
+    expect(said.filter((line) => part.test(line)).length, `${part}`).toBeGreaterThan(said.length / 100)
   }
+  const settled = walkers.flatMap((walker) => walker.settled)
+  // Before its time nothing comes back at another pace.
+  const kinds = ['before same given', 'before same none', 'before other none', 'after same given', 'after same none', 'after other given']
+  for (const kind of [...kinds, 'after other none']) {
+    expect(settled.filter((each) => each === kind).length, kind).toBeGreaterThan(20)
+  }
+}
+
+function paceOf(numbers: string): string {
+  return numbers.split(' ').slice(1).join()
 }

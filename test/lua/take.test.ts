@@ -151,7 +151,8 @@ class Walker {
     const verb = charge === undefined ? 'take' : random.pick(this.#verbs)
     const { ofUs, drainedUs } = verb === 'settle' && charge !== undefined ? charge : { ofUs: -1, drainedUs: 0 }
     cell.cost = verb === 'settle' && charge !== undefined ? this.#difference(charge.cost) : this.#cost(verb)
-    cell.ticket = verb === 'settle' && rule.algorithm.bookable ? { numbers: rule.numbers, words: Float64Array.of(drainedUs) } : undefined
+    cell.ticket =
+      verb === 'settle' && rule.algorithm.bookable ? { numbers: rule.numbers, words: Float64Array.of(drainedUs, ofUs, ofUs, 0) } : undefined
     this.steps.push({ verb, nowUs: this.#nowUs, cost: cell.cost, isHeld: cell.isHeld, ofUs, drainedUs })
     this.#decide(verb as Op, [cell], this.#nowUs, -1, ofUs, true)
     this.#note(verb)

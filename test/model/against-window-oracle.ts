@@ -5,10 +5,10 @@
  */
 
 import type { Verdict } from '../../src/algorithms/decide.ts'
+import type { Charge } from '../../src/stores/settlement.ts'
 import type { Part } from '../../src/stores/store.ts'
 import {
   type Admission,
-  type Admitted,
   heldBy,
   slotOf,
   type WindowKind,
@@ -20,10 +20,9 @@ import type { Coverage } from './against-oracle.ts'
 import { Fork, textOf } from './fork.ts'
 import { type HeldState, PureStore } from './pure-store.ts'
 import { limitName, runTrace, type Taken } from './run-trace.ts'
-import { type Call, SEED } from './trace.ts'
+import { type Call, LATEST_US, SEED } from './trace.ts'
 import { type WindowTrace, type WindowTraceNumbers, windowScopes, windowTrace } from './window-trace.ts'
 
-const LATEST_US = 5_000_000_000_000_000
 const LIMITER = 'model'
 const KEY = 'k'
 
@@ -36,7 +35,42 @@ export const HARD_WINDOW_CASES: readonly string[] = [
   'idle gap',
   'another window',
   'another limit',
+  'a limit of 0',
 ]
+
+const WAYS = ['up', 'down']
+
+/** What must be met often: at least in one step of a thousand each. */
+export const RARE_WINDOW_CASES: readonly string[] = [
+  'refund that gave something back',
+  'charge that is allowed',
+  'charge that is limited',
+  'charge that is impossible',
+  ...WAYS.flatMap((way) => [0, 1, 2, 3].map((windows) => `settled ${way}, ${windows} windows later`)),
+  ...WAYS.flatMap((way) => [`settled ${way} after another window`, `settled ${way} after a step back`]),
+  'settled up into debt',
+  'settled up on a limit of 0',
+  'settled down in time',
+  'settled down too late',
+]
+
+/** The same for windows that begin with the first call. */
+export const RARE_FIRST_CASES: readonly string[] = [
+  'from the first call: re-dated',
+  ...WAYS.flatMap((way) => [
+    `from the first call: settled ${way} while a later window runs`,
+    `from the first call: settled ${way} after a step back`,
+  ]),
+]
+
+/** Of a log: what is beyond its limit keeps its times. */
+export const RARE_LOG_CASES: readonly string[] = ['more times than the limit']
+
+/** What must be met at all: there is room for part of a charge, or for none of it. */
+export const BOUND_CASES: readonly string[] = ['charged', 'settled up'].flatMap((what) => [
+  `${what} beyond the bound`,
+  `${what} at the bound`,
+])
 
 export function compareWindowTraces(count: number, kind: WindowKind, coverage: Coverage): void {
   for (let k = 0; k < count; k++) compareWindowTrace(SEED + k, kind, coverage)
@@ -57,6 +91,8 @@ class Comparison {
   readonly #coverage: Coverage
   readonly #oracle: WindowOracle
   readonly #calls: Call[] = []
+  /** By what numbers was charged what may be settled. */
+  readonly #charges = new Map<Charge, WindowNumbers>()
   #held: HeldState | undefined
 
   constructor(kind: WindowKind, trace: WindowTrace, store: PureStore, coverage: Coverage) {
@@ -67,17 +103,18 @@ class Comparison {
     this.#oracle = new WindowOracle(kind, this.#numbersAt(0))
   }
 
-  check({ call, step, verdicts }: Taken): void {
+  check({ call, step, verdicts, charges }: Taken): void {
     const [verdict] = verdicts as [Verdict]
     const [part] = step.parts as [Part]
     this.#calls.push(call)
     this.#oracle.changeNumbers(this.#numbersAt(call.numbers))
     this.#countBefore(call)
     if (call.op === 'forget') this.#oracle.forget()
-    else if (call.op === 'give') this.#checkGivingBack(call, part, verdict)
-    else if (call.op === 'charge') this.#checkCharge(call, part, verdict)
-    else if (call.op === 'settle') this.#checkSettlement(call, part, verdict, step.ofUs)
+    else if (step.op === 'give') this.#checkRefund(call, part, verdict)
+    else if (step.op === 'charge') this.#checkCharge(call, part, verdict)
+    else if (step.op === 'settle') this.#checkSettlement(call, part, verdict, (charges as readonly [Charge])[0])
     else this.#checkDecision(call, part, verdict)
+    if (step.op === 'take' && charges !== undefined) this.#charges.set(charges[0] as Charge, this.#oracle.numbers)
     if (call.op !== 'forget') this.#checkAfterwards(verdict, call.nowUs)
     this.#held = this.#store.held(LIMITER, limitName(0), KEY)
     this.#checkState()
@@ -94,7 +131,6 @@ class Comparison {
     this.#expect(verdict.outcome === outcome, () => `outcome is ${verdict.outcome}, the oracle says ${outcome}`)
     this.#expect(verdict.atUs === nowUs, () => `atUs is ${verdict.atUs}`)
     this.#expect(verdict.delayUs === 0, () => `delayUs is ${verdict.delayUs}: a window delays nobody`)
-    this.#expect(verdict.ticket === undefined, () => 'there is a ticket, although windows cannot be booked')
     this.#checkRetryFigure(verdict, nowUs, cost)
     this.#countDecision(call, outcome)
     const charged = call.op === 'take' && outcome === 'allowed' && cost > 0
@@ -116,41 +152,51 @@ class Comparison {
 
   /**
    * What the limit says of any stretch of time, looked up in the list of all admissions under like
-   * numbers: those of a stretch that ends with the latest are no more than the largest limit of
-   * theirs.
+   * numbers: those of a stretch that ends with the latest are no more than the limit.
    */
   #checkPromise(): void {
     const { history, numbers } = this.#oracle
-    const latest = history.at(-1) as Admitted
-    const together = history.filter((admission) => IN_ONE_STRETCH[this.#kind](numbers, latest.atUs, admission.atUs))
-    const largest = together.reduce((most, { limit }) => Math.max(most, limit), 0)
-    this.#expect(heldBy(together) <= largest, () => `${heldBy(together)} are admitted together, the limit is ${largest}`)
+    const latest = history.at(-1) as Admission
+    const together = heldBy(history.filter((admission) => IN_ONE_STRETCH[this.#kind](numbers, latest.atUs, admission.atUs)))
+    this.#expect(together <= numbers.limit, () => `${together} are admitted together, the limit is ${numbers.limit}`)
   }
 
-  #checkGivingBack({ nowUs, ofUs }: Call, { cost }: Part, { outcome, retryUs, delayUs }: Verdict): void {
-    const isGiven = this.#oracle.give(nowUs, cost, ofUs)
-    if (isGiven) this.#coverage.add(`gave back ${ofUs < 0 ? 'the newest' : 'what was taken then'}`)
-    const expected = isGiven || cost === 0 ? 'allowed' : 'limited'
-    this.#expect(outcome === expected && retryUs === 0 && delayUs === 0, () => `giving back answers ${outcome}, ${retryUs}, ${delayUs}`)
+  #checkRefund({ nowUs }: Call, { cost }: Part, verdict: Verdict): void {
+    const given = this.#oracle.give(nowUs, cost)
+    if (given > 0) this.#coverage.add('refund that gave something back')
+    this.#checkChange(verdict, given > 0 || cost === 0, given)
   }
 
-  #checkCharge({ nowUs }: Call, { cost }: Part, { outcome, retryUs, delayUs, enteredUs }: Verdict): void {
+  /** What is given back or settled is `limited` where nothing changes. */
+  #checkChange({ outcome, retryUs, delayUs, given }: Verdict, isChanged: boolean, permits: number): void {
+    const expected = isChanged ? 'allowed' : 'limited'
+    const isSame = outcome === expected && retryUs === 0 && delayUs === 0 && given === permits
+    this.#expect(isSame, () => `it answers ${outcome}, ${retryUs}, ${delayUs}, ${given} given, the oracle says ${expected}, ${permits}`)
+  }
+
+  #checkCharge({ nowUs }: Call, { cost }: Part, verdict: Verdict): void {
     const oracle = this.#oracle
+    oracle.touch(nowUs)
+    const landed = oracle.landed(nowUs, cost)
+    this.#countBound('charged', cost, landed)
+    const { outcome, delayUs, enteredUs } = verdict
     const expected = oracle.charge(nowUs, cost)
     this.#coverage.add(`charge that is ${expected}`)
     this.#expect(outcome === expected && delayUs === 0, () => `a charge answers ${outcome}, ${delayUs}, the oracle says ${expected}`)
-    const isEntered = enteredUs === oracle.state?.atUs || (enteredUs === nowUs && (cost === 0 || outcome === 'limited'))
-    this.#expect(isEntered, () => `enteredUs is ${enteredUs}, the oracle wrote it at ${oracle.state?.atUs}`)
-    this.#expect(outcome === 'limited' ? retryUs > 0 : retryUs === 0, () => `${outcome} with retryUs ${retryUs}`)
-    this.#expect(oracle.hasRoom(nowUs + retryUs, outcome === 'limited' ? 1 : 0), () => `retryUs ${retryUs} is too short`)
-    this.#expect(outcome === 'allowed' || !oracle.hasRoom(nowUs + retryUs - 1, 1), () => `retryUs ${retryUs} is too long`)
+    const expectedUs = landed > 0 ? oracle.state?.atUs : nowUs
+    this.#expect(enteredUs === expectedUs, () => `enteredUs is ${enteredUs}, the oracle says ${expectedUs}`)
+    // Debt limits until one permit is free.
+    this.#checkRetryFigure(verdict, nowUs, 1)
   }
 
-  #checkSettlement({ nowUs }: Call, { cost }: Part, { outcome, retryUs, delayUs }: Verdict, ofUs: number): void {
-    const isChanged = this.#oracle.settle(nowUs, cost, ofUs)
-    if (isChanged) this.#coverage.add(`settled ${cost < 0 ? 'down' : 'up'}`)
-    const expected = isChanged || cost === 0 ? 'allowed' : 'limited'
-    this.#expect(outcome === expected && retryUs === 0 && delayUs === 0, () => `settling answers ${outcome}, ${retryUs}, ${delayUs}`)
+  #checkSettlement({ nowUs }: Call, { cost }: Part, verdict: Verdict, charge: Charge): void {
+    const oracle = this.#oracle
+    oracle.touch(nowUs)
+    const landed = oracle.landed(nowUs, cost)
+    this.#countLateness(nowUs, cost, charge)
+    const permits = oracle.settle(nowUs, cost, charge.enteredUs)
+    this.#countSettlement(nowUs, cost, landed, permits > 0)
+    this.#checkChange(verdict, permits > 0 || cost === 0, cost < 0 ? permits : 0)
   }
 
   /** What the key looks like after the decision. */
@@ -167,6 +213,8 @@ class Comparison {
   /** The state that the store holds says what the oracle's list does. */
   #checkState(): void {
     const { state } = this.#oracle
+    if (this.#kind === 'slidingLog' && state !== undefined && timesOf(state) > state.numbers.limit)
+      this.#coverage.add('more times than the limit')
     const expected = state && EXPECTED_STATE[this.#kind](state)
     const held = this.#held && READ_STATE[this.#kind](this.#held)
     this.#expect(held === expected, () => `the store holds ${held} (${this.#held && textOf(this.#held)}), the oracle ${expected}`)
@@ -192,13 +240,47 @@ class Comparison {
     const oracle = this.#oracle
     coverage.steps += 1
     if (moment === 'at retry' || moment === 'just before retry') coverage.add(moment)
+    if (op !== 'forget' && oracle.numbers.limit === 0) coverage.add('a limit of 0')
     if (oracle.state === undefined || op === 'forget') return
     if (moment === 'step back') coverage.add('step back')
-    if (oracle.state.atUs - nowUs > oracle.windowUs) coverage.add('re-dated')
+    if (oracle.state.atUs - nowUs > oracle.windowUs) this.#add('re-dated')
     else if (oracle.state.atUs > nowUs) coverage.add('time stands still')
     if (oracle.isOfAnotherWindow) coverage.add('another window')
     if (oracle.state.numbers.limit !== oracle.numbers.limit) coverage.add('another limit')
     if (moment === 'idle gap' && oracle.isIdleAt(nowUs)) coverage.add('idle gap')
+  }
+
+  #countBound(what: string, cost: number, landed: number): void {
+    if (cost > landed) this.#coverage.add(landed > 0 ? `${what} beyond the bound` : `${what} at the bound`)
+  }
+
+  #countLateness(nowUs: number, cost: number, charge: Charge): void {
+    if (cost === 0) return
+    const what = `settled ${cost > 0 ? 'up' : 'down'}`
+    const { state } = this.#oracle
+    const by = this.#charges.get(charge) as WindowNumbers
+    const lateUs = nowUs - charge.enteredUs
+    this.#add(`${what}, ${Math.min(3, Math.max(0, Math.floor(lateUs / by.lengthUs)))} windows later`)
+    if (lateUs < 0) this.#add(`${what} after a step back`)
+    if (state === undefined) return
+    const { numbers, running } = state
+    if (numbers.lengthUs !== by.lengthUs || numbers.slots !== by.slots || numbers.anchor !== by.anchor)
+      this.#add(`${what} after another window`)
+    if (charge.enteredUs < running.startUs && nowUs < running.endUs) this.#add(`${what} while a later window runs`)
+  }
+
+  #countSettlement(nowUs: number, cost: number, landed: number, isChanged: boolean): void {
+    const oracle = this.#oracle
+    if (cost < 0) this.#coverage.add(isChanged ? 'settled down in time' : 'settled down too late')
+    if (cost <= 0) return
+    this.#countBound('settled up', cost, landed)
+    if (!oracle.hasRoom(nowUs, 0)) this.#coverage.add(oracle.numbers.limit > 0 ? 'settled up into debt' : 'settled up on a limit of 0')
+  }
+
+  /** Windows that begin with the first call are also counted by themselves. */
+  #add(what: string): void {
+    this.#coverage.add(what)
+    if (this.#kind === 'fixedWindow' && this.#oracle.numbers.anchor === 'first') this.#coverage.add(`from the first call: ${what}`)
   }
 
   #countDecision({ moment }: Call, outcome: Verdict['outcome']): void {
@@ -229,8 +311,13 @@ const IN_ONE_STRETCH: Readonly<Record<WindowKind, (numbers: WindowNumbers, lates
   fixedWindow: ({ anchor, lengthUs }, latestUs, atUs) =>
     anchor === 'first' ? latestUs === atUs : Math.floor((latestUs - anchor) / lengthUs) === Math.floor((atUs - anchor) / lengthUs),
   // At most `limit` in any window - window / slots, both ends included.
-  slidingWindow: ({ lengthUs, slots }, latestUs, atUs) => BigInt(latestUs - atUs) * BigInt(slots) <= BigInt(lengthUs) * BigInt(slots - 1),
+  slidingWindow: ({ lengthUs, slots }, latestUs, atUs) => latestUs - atUs <= lengthUs - lengthUs / slots,
   slidingLog: ({ lengthUs }, latestUs, atUs) => latestUs - atUs < lengthUs,
+}
+
+/** At how many different times it was charged what is in use. */
+function timesOf({ admissions }: WindowState): number {
+  return new Set(admissions.map(({ atUs }) => atUs)).size
 }
 
 /** The oracle's state as text. */

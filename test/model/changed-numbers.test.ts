@@ -12,12 +12,11 @@ import { Fork } from './fork.ts'
 import { PureStore } from './pure-store.ts'
 import { Random } from './random.ts'
 import { ruleOf } from './run-trace.ts'
-import { SEED, someNumbers, type TraceNumbers, traceCount } from './trace.ts'
-import { someWindow, WINDOW_KINDS, windowRule } from './window-trace.ts'
+import { inDomain, LATEST_US, SEED, someNumbers, type TraceNumbers, traceCount } from './trace.ts'
+import { dividedBy, someWindow, WINDOW_KINDS, windowRule } from './window-trace.ts'
 
 const LEVELS: readonly OracleKind[] = ['gcra', 'tokenBucket', 'leakyBucket']
 const START_US = 1_700_000_000_000_000
-const LATEST_US = 5_000_000_000_000_000
 const CALLS = 150
 const SCOPE = { name: 'mixed', limits: [] }
 
@@ -121,7 +120,7 @@ function mixedLevels(random: Random): TraceNumbers[] {
       [999_983, 1_000_003],
     ] as const)
     const capacity = random.pick([random.whole(1, 10), random.whole(1, 100), 1_000])
-    return { capacity, permits, periodUs: periodUs * unitUs, windowUs: 0 }
+    return inDomain({ capacity, permits, periodUs: periodUs * unitUs })
   })
 }
 
@@ -189,7 +188,8 @@ describe.each(LEVELS)('%s under any mixture of numbers', (kind) => {
       const random = new Random(SEED + k)
       const numbers = mixedLevels(random)
       const rules = numbers.map((each) => ruleOf(kind, each))
-      const aheadUs = random.magnitude(1, Math.min(366 * 86_400_000_000, 2 * (rules[0] as Rule).windowUs))
+      const mostAheadUs = Math.min(...numbers.map((each) => each.mostAheadUs))
+      const aheadUs = Math.min(mostAheadUs, random.magnitude(1, Math.max(1, 2 * (rules[0] as Rule).windowUs)))
       const { admitted, longestUs } = live(random, rules, aheadUs)
       const capacity = Math.max(...numbers.map((each) => each.capacity))
       const chargedAt = admitted.map(({ atUs, cost }) => [atUs, cost] as const)
@@ -216,9 +216,9 @@ function mixedWindows(kind: WindowKind, random: Random): WindowNumbers[] {
   if (random.chance(0.25)) return several(random, () => someWindow(kind, random))
   const unitUs = random.pick([1, 60, 1_000_000])
   return several(random, () => {
-    const lengthUs = random.pick([1, 2, 7, 24, 60, 61, 97]) * unitUs
+    const slots = random.pick([1, 2, 7, 10])
+    const lengthUs = dividedBy(kind === 'slidingWindow' ? slots : 1, random.pick([1, 2, 7, 24, 60, 61, 97]) * unitUs)
     const anchor = random.pick<WindowNumbers['anchor']>([0, 0, 'first', random.whole(0, lengthUs - 1)])
-    const slots = Math.min(lengthUs, random.pick([1, 2, 7, 10]))
     return { limit: random.pick([random.whole(1, 10), random.whole(1, 100)]), lengthUs, anchor, slots }
   })
 }
@@ -282,7 +282,7 @@ describe.each(WINDOW_KINDS)('%s under several limits on one window', (kind) => {
         const largest = Math.max(...numbers.map(({ limit }) => limit))
         const most = {
           fixedWindow: () => mostPerWindow(admitted, lengthUs, anchor as number),
-          slidingWindow: () => mostWithin(admitted, Math.floor((lengthUs * (slots - 1)) / slots)),
+          slidingWindow: () => mostWithin(admitted, lengthUs - lengthUs / slots),
           slidingLog: () => mostWithin(admitted, lengthUs - 1),
         }[kind]()
         if (most > largest) expect.fail(`trace ${trace}: ${most} in a window, ${JSON.stringify(numbers)}`)
@@ -345,9 +345,7 @@ describe.each(['slidingWindow', 'slidingLog'] as const)('%s under unlike windows
       (random) => mixedWindows(kind, random),
       (numbers, { admitted }, trace) => {
         const largest = Math.max(...numbers.map(({ limit }) => limit))
-        const spans = numbers.map(({ lengthUs, slots }) =>
-          kind === 'slidingLog' ? lengthUs - 1 : Math.floor((lengthUs * (slots - 1)) / slots),
-        )
+        const spans = numbers.map(({ lengthUs, slots }) => (kind === 'slidingLog' ? lengthUs - 1 : lengthUs - lengthUs / slots))
         const most = mostWithin(admitted, Math.min(...spans))
         if (most > largest) expect.fail(`trace ${trace}: ${most}, ${JSON.stringify(numbers)}`)
       },

@@ -8,44 +8,43 @@ import { PureStore } from './pure-store.ts'
 import { Random } from './random.ts'
 import { answersOf, runTrace, scopesOf, type TraceScopes } from './run-trace.ts'
 import { SEED, Trace, traceCount } from './trace.ts'
-import { windowRule } from './window-trace.ts'
+import { dividedBy, windowRule } from './window-trace.ts'
 
 const KEY = 'k'
 
-/** Another algorithm that is asked the same, with its own reservations. */
+/**
+ * Another algorithm that is asked the same: a settlement says of a charge what the first was told.
+ */
 class Twin {
   readonly #store = new PureStore()
   readonly #scopes: TraceScopes
-  readonly #tickets = new Map<Verdict['ticket'], Verdict['ticket']>()
 
   constructor(kind: OracleKind, seed: number) {
     // The same seed makes the same numbers.
-    this.#scopes = scopesOf(new Trace(seed, [kind]), 'forward')
+    this.#scopes = scopesOf(new Trace(seed, [kind]), 'twins')
   }
 
-  answer(step: Step, numbers: number, [verdict]: readonly Verdict[]): Verdict | undefined {
+  answer({ op, parts, aheadUs, ofUs, nowUs }: Step, numbers: number): Verdict | undefined {
     const scope = this.#scopes[numbers] as Scope
     const [{ rule }] = scope.limits as [Scope['limits'][number]]
-    const parts = step.parts.map((part) => part.with({ rule, ticket: this.#tickets.get(part.ticket) }))
-    const { op, aheadUs, ofUs, nowUs } = step
-    const [answer] = answersOf(this.#store, new Step(op, scope, parts, aheadUs, ofUs, nowUs))
-    this.#tickets.set(verdict?.ticket, answer?.ticket)
+    const theirs = parts.map((part) => part.with({ rule }))
+    const [answer] = answersOf(this.#store, new Step(op, scope, theirs, aheadUs, ofUs, nowUs))
     return answer
   }
 }
 
-test('with equal numbers gcra, token bucket and leaky bucket (as a meter) decide alike on any forward tape', () => {
+test('with equal numbers gcra, token bucket and leaky bucket (as a meter) decide alike on any tape', () => {
   const traces = traceCount(1_000)
   let steps = 0
   let meterSteps = 0
   for (let seed = SEED; seed < SEED + traces; seed++) {
-    const trace = new Trace(seed, ['gcra'], { forwardOnly: true })
+    const trace = new Trace(seed, ['gcra'])
     // A leaky bucket that is booked ahead is a queue, not a meter.
     const isMeter = trace.maxAheadUs === 0
     const twins = [new Twin('tokenBucket', seed), ...(isMeter ? [new Twin('leakyBucket', seed)] : [])]
-    runTrace(trace, new PureStore(), scopesOf(trace, 'forward'), KEY, ({ call, step, verdicts }) => {
+    runTrace(trace, new PureStore(), scopesOf(trace, 'twins'), KEY, ({ call, step, verdicts }) => {
       for (const twin of twins) {
-        const answer = twin.answer(step, call.numbers, verdicts)
+        const answer = twin.answer(step, call.numbers)
         if (meter(answer) !== meter(verdicts[0])) expect.fail(`${JSON.stringify(call)}: ${meter(verdicts[0])}, the twin ${meter(answer)}`)
       }
       steps += 1
@@ -87,8 +86,9 @@ function forwardCalls(random: Random, { limit, lengthUs }: WindowNumbers): { now
 }
 
 function somePair(random: Random): WindowNumbers {
-  const lengthUs = random.pick([1_000_000, random.whole(60, 1_000), random.magnitude(60, 86_400_000_000)])
-  return { limit: random.pick([random.whole(1, 10), random.whole(1, 50)]), lengthUs, anchor: 0, slots: random.pick([1, 2, 7, 10, 60]) }
+  const slots = random.pick([1, 2, 7, 10, 60])
+  const lengthUs = dividedBy(slots, random.pick([1_000_000, random.whole(60, 1_000), random.magnitude(60, 86_400_000_000)]))
+  return { limit: random.pick([random.whole(1, 10), random.whole(1, 50)]), lengthUs, anchor: 0, slots }
 }
 
 /**
@@ -103,10 +103,10 @@ test('a sliding window never has less in use than a log of window - window / slo
     const numbers = somePair(random)
     const { limit, lengthUs, slots } = numbers
     const window = new Key('slidingWindow', numbers)
-    const shorter = new Key('slidingLog', { ...numbers, lengthUs: Math.max(1, Math.floor(lengthUs - lengthUs / slots)) })
+    const shorter = new Key('slidingLog', { ...numbers, lengthUs: Math.max(1, lengthUs - lengthUs / slots) })
     // It is only to count, so it must never refuse.
     const most = 200 * limit
-    const longer = new Key('slidingLog', { ...numbers, limit: most, lengthUs: Math.ceil(lengthUs + lengthUs / slots) })
+    const longer = new Key('slidingLog', { ...numbers, limit: most, lengthUs: lengthUs + lengthUs / slots })
     for (const { nowUs, cost } of forwardCalls(random, numbers)) {
       const { outcome, remaining } = window.step('take', nowUs, cost)
       if (outcome === 'allowed') {

@@ -28,11 +28,11 @@ export class Fork {
   }
 
   /** Decides like any store: tells whether it was granted, leaves the answers in `verdicts`. */
-  step(op: Op, nowUs: number, costs: readonly number[], aheadUs = -1, ofUs = -1): boolean {
+  step(op: Op, nowUs: number, costs: readonly number[], aheadUs = -1): boolean {
     this.#cells.forEach((cell, k) => {
       cell.cost = costs[k] as number
     })
-    const granted = decide(op, this.#cells, nowUs, aheadUs, ofUs, true)
+    const granted = decide(op, this.#cells, nowUs, aheadUs, -1, true)
     for (const cell of this.#cells) if (cell.changed) cell.isHeld = true
     return granted
   }

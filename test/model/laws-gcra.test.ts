@@ -7,5 +7,5 @@ test('gcra equals the oracle on every step of 4,000 traces: outcome, figures, st
   compareTraces(traceCount(4_000), ['gcra'], coverage)
   console.log(coverage.table('gcra against the oracle'))
   for (const what of HARD_CASES) expect(coverage.share(what), what).toBeGreaterThanOrEqual(0.05)
-  for (const what of RARE_CASES) expect(coverage.share(what), what).toBeGreaterThanOrEqual(0.002)
+  for (const what of RARE_CASES) expect(coverage.share(what), what).toBeGreaterThanOrEqual(0.001)
 })

@@ -9,7 +9,7 @@ import type { OracleKind } from '../../src/testing/oracle.ts'
 import type { WindowKind } from '../../src/testing/window-oracle.ts'
 import { type Decider, PureStore } from './pure-store.ts'
 import { type runTrace, scopesOf, type TraceScopes } from './run-trace.ts'
-import { Playback, recordTrace } from './tape.ts'
+import { compare, recordTrace, stepFor } from './tape.ts'
 import { SEED, Trace, traceCount } from './trace.ts'
 import { WINDOW_KINDS, windowScopes, windowTrace } from './window-trace.ts'
 
@@ -43,10 +43,9 @@ function playForward(kind: OracleKind | WindowKind): { readonly steps: number; r
   for (let seed = SEED; seed < SEED + traceCount(120); seed++) {
     const { trace, scopes } = forwardTrace(kind, seed)
     const store = new Forgetful()
-    const playback = new Playback()
     for (const recorded of recordTrace(trace, scopes, KEY)) {
       // A state that is left is one more than what is idle: only the answers are compared.
-      playback.compare({ ...recorded, held: [] }, store.apply(playback.stepFor(recorded)), [])
+      compare({ ...recorded, held: [] }, store.apply(stepFor(recorded)), [])
       steps += 1
     }
     forgotten += store.forgotten

@@ -7,7 +7,7 @@ import { redisKey } from '../../src/stores/redis/keys.ts'
 import type { Failures, Scope, SyncStore } from '../../src/stores/store.ts'
 import { Opened } from '../support/opened.ts'
 import type { TestRedis } from '../support/redis-client.ts'
-import { Playback, type Recorded, type ShownState, shownFields } from './tape.ts'
+import { compare, type Recorded, type ShownState, shownFields, stepFor } from './tape.ts'
 
 /** What memory and shared memory have for looking. */
 export interface Inspectable extends SyncStore {
@@ -16,13 +16,12 @@ export interface Inspectable extends SyncStore {
 
 /** `held`: the store that is looked at afterwards, the same or another on the same memory. */
 export function playSync(store: SyncStore, held: Inspectable, tape: readonly Recorded[], limiter: string, key: string): void {
-  const playback = new Playback()
   const opened = new Opened(store)
   for (const recorded of tape) {
-    const answers = opened.apply(playback.stepFor(recorded))
+    const answers = opened.apply(stepFor(recorded))
     // Another store looks with the eyes of a limiter of its own.
     if (held !== store) held.open(recorded.step.scope, () => 0)
-    playback.compare(recorded, answers, heldIn(held, recorded.step.scope, limiter, key))
+    compare(recorded, answers, heldIn(held, recorded.step.scope, limiter, key))
   }
   opened.close()
 }
@@ -33,15 +32,14 @@ function heldIn(store: Inspectable, { limits }: Scope, limiter: string, key: str
 
 /** Ordinary takes are not told, all else is. Answers how many were not. */
 export function playUntold(store: Inspectable, tape: readonly Recorded[], limiter: string, key: string): number {
-  const playback = new Playback()
   const opened = new Opened(store)
   let untold = 0
   for (const recorded of tape) {
     const { step, verdicts, call } = recorded
     const isOrdinary = step.op === 'take' && step.aheadUs < 0
     const granted = isOrdinary ? opened.isGranted(step) : undefined
-    const answers = granted === undefined ? opened.apply(playback.stepFor(recorded)) : verdicts
-    playback.compare(recorded, answers, heldIn(store, step.scope, limiter, key))
+    const answers = granted === undefined ? opened.apply(stepFor(recorded)) : verdicts
+    compare(recorded, answers, heldIn(store, step.scope, limiter, key))
     if (granted === undefined) continue
     untold += 1
     if (granted !== verdicts.every(({ outcome }) => outcome === 'allowed'))
@@ -63,10 +61,9 @@ export async function playRedis(
   key: string,
 ): Promise<number> {
   const store = redisStore(client, { prefix })
-  const playback = new Playback()
   const place = redisKey({ prefix, hashTag: undefined }, limiter, key)
   for (const recorded of tape) {
-    const step = playback.stepFor(recorded)
+    const step = stepFor(recorded)
     const [failure] = (await store.driver.apply([step])) as Failures
     if (failure !== undefined) throw failure
     const answers = step.op === 'forget' ? [] : step.parts.map(({ verdict }) => ({ ...verdict }))
@@ -78,7 +75,7 @@ export async function playRedis(
       if (found === undefined && held.isIdle && recorded.held.length > 1) return held
       return { fields: shownFields(found?.state), numbers: found?.numbers }
     })
-    playback.compare(recorded, answers, states)
+    compare(recorded, answers, states)
   }
   return tape.length
 }

@@ -1,13 +1,13 @@
 /** Runs a trace on a store and shows every step with its answer. */
 import { type Limit, RULE, type Rule } from '../../src/algorithms/algorithm.ts'
 import { gcra, leakyBucket, tokenBucket } from '../../src/algorithms/all.ts'
-import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'
+import type { Verdict } from '../../src/algorithms/decide.ts'
 import { type Charge, chargesOf, type Settlement, settlements } from '../../src/stores/settlement.ts'
 import { Part, type Scope, Step } from '../../src/stores/step.ts'
 import { allAllowed } from '../../src/stores/store.ts'
 import type { OracleKind, OracleNumbers } from '../../src/testing/oracle.ts'
 import type { PureStore } from './pure-store.ts'
-import { CALLS_PER_TRACE, type Call, type Seen, type Trace } from './trace.ts'
+import { CALLS_PER_TRACE, type Call, type OpenCharge, type Seen, type Trace } from './trace.ts'
 
 export interface Taken {
   readonly call: Call
@@ -19,18 +19,14 @@ export interface Taken {
   readonly charges: readonly Charge[] | undefined
 }
 
-interface Reservation {
-  readonly costs: readonly number[]
-  readonly tickets: readonly (Ticket | undefined)[]
-}
-
-interface Charged {
-  readonly costs: readonly number[]
+interface Charged extends OpenCharge {
   readonly charges: readonly Charge[]
+  /** How many permits of each were given back already, as the next settlement says. */
+  readonly given: readonly number[]
 }
 
-/** So many of the latest charges may be settled. */
-const MOST_CHARGES = 4
+/** How many of the latest charges may be settled: with so many, also those of windows ago. */
+const MOST_OPEN = 12
 
 /** A limiter as the store sees it, once for each set of numbers in the trace's palette. */
 export type TraceScopes = readonly Scope[]
@@ -59,7 +55,7 @@ export function levelLimit(kind: OracleKind, { capacity, permits, periodUs }: Or
  * Before the first call, and after one that is not answered, nothing is known; the next call is
  * then chosen freely.
  */
-const NOTHING: Omit<Seen, 'openReservations' | 'openCharges'> = { limited: false, retryUs: 0, resetUs: 0, delayUs: 0, remaining: [] }
+const NOTHING: Omit<Seen, 'open'> = { limited: false, retryUs: 0, resetUs: 0, delayUs: 0, remaining: [] }
 
 export function runTrace(
   trace: Pick<Trace, 'next'>,
@@ -68,24 +64,41 @@ export function runTrace(
   key: string,
   onStep: (taken: Taken) => void,
 ): void {
-  const reservations: Reservation[] = []
-  const charged: Charged[] = []
-  let seen: Seen = { ...NOTHING, openReservations: 0, openCharges: 0 }
+  const open: Charged[] = []
+  let seen: Seen = { ...NOTHING, open }
   for (let n = 0; n < CALLS_PER_TRACE; n++) {
     const call = trace.next(seen)
     const scope = scopes[call.numbers] as Scope
-    const { step, limits, charges } =
-      call.op === 'settle' ? settlementOf(call, scope, key, charged) : stepOf(call, scope, key, reservations)
+    const { step, limits, charges } = call.op === 'settle' ? settlementOf(call, scope, key, open) : stepOf(call, scope, key)
     const verdicts = answersOf(store, step)
     const answered = step.op === 'forget' ? NOTHING : answerOf(step.op, verdicts)
-    if (step.aheadUs >= 0 && step.op === 'take') remember(reservations, call, verdicts)
-    const isTaken = step.op === 'take' && allAllowed(verdicts)
-    const made = isTaken ? chargesOf(step.parts, verdicts) : undefined
-    if (made !== undefined) charged.unshift({ costs: call.costs, charges: made })
-    charged.splice(MOST_CHARGES)
+    const made = step.op === 'take' && allAllowed(verdicts) ? chargesOf(step.parts, verdicts) : undefined
+    if (made !== undefined) open.unshift(chargedBy(call, made))
+    open.splice(MOST_OPEN)
+    // The others are settled again as if they never had been.
+    if (call.op === 'settle' && n % 4 > 0) open[call.charge] = lessened(open[call.charge] as Charged, step, limits, verdicts)
     onStep({ call, step, limits, verdicts, charges: charges ?? made })
-    seen = { ...answered, openReservations: reservations.length, openCharges: charged.length }
+    seen = { ...answered, open }
   }
+}
+
+function chargedBy({ costs }: Call, charges: readonly Charge[]): Charged {
+  const enteredUs = Math.max(...charges.map((charge) => charge.enteredUs))
+  const dueUs = Math.max(enteredUs, ...charges.map((charge) => charge.dueUs))
+  return { costs, charges, given: costs.map(() => 0), enteredUs, dueUs }
+}
+
+/** What was given back is no longer charged. */
+function lessened(charged: Charged, { parts }: Step, limits: readonly number[], verdicts: readonly Verdict[]): Charged {
+  const costs = [...charged.costs]
+  const given = [...charged.given]
+  limits.forEach((k, p) => {
+    const { cost } = parts[p] as Part
+    if (cost >= 0 || verdicts[p]?.outcome !== 'allowed') return
+    costs[k] = (costs[k] as number) + cost
+    given[k] = (given[k] as number) - cost
+  })
+  return { ...charged, costs, given }
 }
 
 /** The answers to a step. What a settlement does not tell is read from the states. */
@@ -100,7 +113,7 @@ export function answersOf(store: PureStore, step: Step): readonly Verdict[] {
   })
 }
 
-function answerOf(op: Step['op'], verdicts: readonly Verdict[]): Omit<Seen, 'openReservations' | 'openCharges'> {
+function answerOf(op: Step['op'], verdicts: readonly Verdict[]): Omit<Seen, 'open'> {
   let limited = false
   let retryUs = 0
   let resetUs = 0
@@ -109,7 +122,7 @@ function answerOf(op: Step['op'], verdicts: readonly Verdict[]): Omit<Seen, 'ope
     limited ||= verdict.outcome === 'limited' && verdict.retryUs > 0
     retryUs = Math.max(retryUs, verdict.retryUs)
     resetUs = Math.max(resetUs, verdict.resetUs)
-    if (op === 'take' && verdict.ticket !== undefined) delayUs = Math.max(delayUs, verdict.delayUs)
+    if (op === 'take') delayUs = Math.max(delayUs, verdict.delayUs)
   }
   // What was written down is not tried again.
   const mayTryAgain = op !== 'charge' && op !== 'settle'
@@ -117,14 +130,9 @@ function answerOf(op: Step['op'], verdicts: readonly Verdict[]): Omit<Seen, 'ope
     limited: mayTryAgain && limited && Number.isFinite(retryUs),
     retryUs,
     resetUs,
-    delayUs,
+    delayUs: allAllowed(verdicts) ? delayUs : 0,
     remaining: verdicts.map(({ remaining }) => remaining),
   }
-}
-
-function remember(reservations: Reservation[], { costs }: Call, verdicts: readonly Verdict[]): void {
-  const tickets = verdicts.map(({ ticket }) => ticket)
-  if (tickets.some((ticket) => ticket !== undefined)) reservations.push({ costs, tickets })
 }
 
 interface Asked {
@@ -134,29 +142,22 @@ interface Asked {
 }
 
 /** Where limits were entered at different times, those of the first. */
-function settlementOf({ costs, nowUs, charge }: Call, scope: Scope, key: string, charged: readonly Charged[]): Asked {
-  const taken = charged[charge] as Charged
-  const all = scope.limits.map((_, k) => partOf(scope, k, key, (costs[k] as number) - (taken.costs[k] as number), undefined))
-  const [{ ofUs, parts }] = settlements(all, taken.charges) as [Settlement]
+function settlementOf({ costs, nowUs, charge }: Call, scope: Scope, key: string, open: readonly Charged[]): Asked {
+  const charged = open[charge] as Charged
+  const all = scope.limits.map((_, k) => partOf(scope, k, key, (costs[k] as number) - (charged.costs[k] as number)))
+  const told = charged.charges.map((each, k) => ({ ...each, given: charged.given[k] as number }))
+  const [{ ofUs, parts }] = settlements(all, told) as [Settlement]
   const limits = parts.map(({ limit }) => scope.limits.findIndex(({ name }) => name === limit))
-  return { step: new Step('settle', scope, parts, -1, ofUs, nowUs), limits, charges: limits.map((k) => taken.charges[k] as Charge) }
+  return { step: new Step('settle', scope, parts, -1, ofUs, nowUs), limits, charges: limits.map((k) => charged.charges[k] as Charge) }
 }
 
-function stepOf(call: Call, scope: Scope, key: string, reservations: Reservation[]): Asked {
-  const { aheadUs, ofUs, nowUs } = call
-  if (call.op === 'cancel') {
-    const [{ costs, tickets }] = reservations.splice(call.reservation, 1) as [Reservation]
-    // Like the limiter: a limit of which nothing was reserved has no part in the cancelling.
-    const limits = tickets.flatMap((ticket, k) => (ticket === undefined ? [] : [k]))
-    const parts = limits.map((k) => partOf(scope, k, key, costs[k] as number, tickets[k]))
-    return { step: new Step('give', scope, parts, -1, -1, nowUs), limits }
-  }
-  const parts = scope.limits.map((_, k) => partOf(scope, k, key, call.costs[k] as number, undefined))
-  const isAhead = call.op === 'take' || call.op === 'ask'
-  return { step: new Step(call.op as Step['op'], scope, parts, isAhead ? aheadUs : -1, ofUs, nowUs), limits: parts.map((_, k) => k) }
+function stepOf({ op, costs, aheadUs, nowUs }: Call, scope: Scope, key: string): Asked {
+  const parts = scope.limits.map((_, k) => partOf(scope, k, key, costs[k] as number))
+  const isAhead = op === 'take' || op === 'ask'
+  return { step: new Step(op, scope, parts, isAhead ? aheadUs : -1, -1, nowUs), limits: parts.map((_, k) => k) }
 }
 
-function partOf(scope: Scope, index: number, key: string, cost: number, ticket: Ticket | undefined): Part {
+function partOf(scope: Scope, index: number, key: string, cost: number): Part {
   const { name, rule } = scope.limits[index] as Scope['limits'][number]
-  return new Part(name, rule, key, cost, ticket)
+  return new Part(name, rule, key, cost)
 }

@@ -1,7 +1,7 @@
 /**
  * A log in which most calls turn out to have cost nothing, and some far more than was estimated:
- * its ring is full of entries that count nothing, and in debt. Every store answers each call as the
- * memory does, which stands beside the oracles.
+ * it is full of entries that count nothing, and in debt up to its bound. Every store answers each
+ * call as the memory does, which stands beside the oracles.
  */
 import { describe, expect, test } from 'vitest'
 import { type AsyncStore, createLimiter, memoryStore, slidingLog } from '../../src/index.ts'
@@ -19,13 +19,14 @@ async function live(store: AsyncStore, seed: number): Promise<string[]> {
   const random = new Random(seed)
   const clock = fakeClock(START_US / 1000)
   const limit = random.whole(2, 40)
-  const limiter = createLimiter(slidingLog({ limit, window: WINDOW_US / 1000 }), { name: 'settled', store, clock })
-  const open: { readonly atMs: number; settle(actual: number): unknown }[] = []
+  const limiter = createLimiter(slidingLog({ limit, window: `${WINDOW_US}us` }), { name: 'settled', store, clock })
+  const open: { settle(actual: number): unknown }[] = []
   const told: string[] = []
   const oneOf = () => open.splice(random.whole(0, open.length - 1), 1)[0]
   for (let k = 0; k < STEPS; k++) {
     clock.setUs(clock.nowUs() + random.whole(1, random.chance(0.01) ? WINDOW_US : 1_000))
-    const more = random.whole(1, limit)
+    // Up to twice its limit there is room in a log.
+    const more = random.whole(1, 3 * limit)
     const act = random.weighted([
       [60, 'consume'],
       [30, 'settle at nothing'],
@@ -39,7 +40,7 @@ async function live(store: AsyncStore, seed: number): Promise<string[]> {
       if (decision.allowed) open.push(decision)
       answer = decision
     } else if (act === 'charge') answer = await limiter.charge('key', more)
-    else if (act === 'refund') answer = await limiter.refund('key', 1, more % 2 === 0 ? {} : { atMs: oneOf()?.atMs ?? 0 })
+    else if (act === 'refund') answer = await limiter.refund('key', 1)
     else answer = await oneOf()?.settle(act === 'settle at more' ? more : 0)
     told.push(`${k} ${act} ${JSON.stringify(answer)} ${JSON.stringify(await limiter.peek('key'))}`)
   }

@@ -4,7 +4,7 @@
  */
 
 import type { StateFields } from '../../src/algorithms/algorithm.ts'
-import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'
+import type { Verdict } from '../../src/algorithms/decide.ts'
 import { type Part, Step } from '../../src/stores/step.ts'
 import type { OracleKind } from '../../src/testing/oracle.ts'
 import { type HeldState, PureStore } from './pure-store.ts'
@@ -58,37 +58,28 @@ export function shownFields(fields: StateFields | undefined): string | undefined
   return shown.sort().join(', ')
 }
 
+/** The step as another store is asked it. Its answer stands in its parts, so it gets its own. */
+export function stepFor({ step: { op, scope, parts, aheadUs, ofUs, nowUs } }: Recorded): Step {
+  const theirs = parts.map((part) => part.with({}))
+  return new Step(op, scope, theirs, aheadUs, ofUs, nowUs)
+}
+
 /**
- * Plays tapes to another store: knows which of its tickets stands for which on the tape, and finds
- * the first difference.
+ * Throws where another store answers otherwise, or holds something else. `states`: what it holds
+ * afterwards. Where it does not tell the numbers of a state, these show in what it answers later.
  */
-export class Playback {
-  readonly #tickets = new Map<Ticket, Ticket>()
-
-  /** The step as the other store is asked it: with its own tickets. */
-  stepFor({ step: { op, scope, parts, aheadUs, ofUs, nowUs } }: Recorded): Step {
-    // What a settlement knows of a charge is no ticket of any store.
-    const theirs = parts.map((part) => part.with({ ticket: part.ticket && (this.#tickets.get(part.ticket) ?? part.ticket) }))
-    return new Step(op, scope, theirs, aheadUs, ofUs, nowUs)
-  }
-
-  /**
-   * `states`: what the store holds afterwards. Where it does not tell the numbers of a state, these
-   * show in what it answers later.
-   */
-  compare({ call, step, verdicts, held }: Recorded, answers: readonly Verdict[], states: readonly Partial<ShownState>[]): void {
-    verdicts.forEach((verdict, p) => {
-      const answer = answers[p] as Verdict
-      if (verdict.ticket !== undefined && answer.ticket !== undefined) this.#tickets.set(verdict.ticket, answer.ticket)
-    })
-    const expected = held.map((state, k) => (Object.hasOwn(states[k] as object, 'numbers') ? state : { fields: state.fields }))
-    const [ours, theirs] = [
-      `${shownVerdicts(step, verdicts)}\n${shownStates(expected)}`,
-      `${shownVerdicts(step, answers)}\n${shownStates(states)}`,
-    ]
-    if (ours === theirs) return
-    throw new Error(`${JSON.stringify(call)}\n${shownParts(step.parts)}\nexpected:\n${ours}\nthe other store:\n${theirs}`)
-  }
+export function compare(
+  { call, step, verdicts, held }: Recorded,
+  answers: readonly Verdict[],
+  states: readonly Partial<ShownState>[],
+): void {
+  const expected = held.map((state, k) => (Object.hasOwn(states[k] as object, 'numbers') ? state : { fields: state.fields }))
+  const [ours, theirs] = [
+    `${shownVerdicts(step, verdicts)}\n${shownStates(expected)}`,
+    `${shownVerdicts(step, answers)}\n${shownStates(states)}`,
+  ]
+  if (ours === theirs) return
+  throw new Error(`${JSON.stringify(call)}\n${shownParts(step.parts)}\nexpected:\n${ours}\nthe other store:\n${theirs}`)
 }
 
 function shownStates(states: readonly Partial<ShownState>[]): string {
@@ -99,8 +90,8 @@ function shownStates(states: readonly Partial<ShownState>[]): string {
 function shownVerdicts({ op }: Step, verdicts: readonly Verdict[]): string {
   if (op === 'settle') return verdicts.map(({ outcome, atUs, given }) => `${outcome} ${atUs} ${given}`).join('\n')
   return verdicts
-    .map(({ outcome, remaining, retryUs, resetUs, delayUs, atUs, enteredUs, ticket, given }) =>
-      [outcome, remaining, retryUs, resetUs, delayUs, atUs, enteredUs, ticket?.numbers, ticket?.words.join(','), given].join(' '),
+    .map(({ outcome, remaining, retryUs, resetUs, delayUs, atUs, enteredUs, given }) =>
+      [outcome, remaining, retryUs, resetUs, delayUs, atUs, enteredUs, given].join(' '),
     )
     .join('\n')
 }

@@ -2,13 +2,17 @@
  * Traces: long sequences of calls on one key, made up on the way. A trace is told what the last
  * call was answered and chooses the next one so that it hurts: exactly at the announced retry, one
  * microsecond before it, back in time by a little, by a window, by more, after the key has gone
- * idle, at the same instant. Every call has numbers of its own, as plans and versions side by side
- * do. Equal seeds and equal answers give equal traces.
+ * idle, at the same instant. Charges are settled up and down, at once or windows later, and
+ * reservations before and after their time. Every call has numbers of its own, as plans and
+ * versions side by side do. Equal seeds and equal answers give equal traces.
  */
 import type { OracleKind, OracleNumbers } from '../../src/testing/oracle.ts'
 import { Random } from './random.ts'
 
 export const CALLS_PER_TRACE = 200
+
+/** Times are 0 to 2^52 microseconds: a trace never goes beyond. */
+export const LATEST_US = 2 ** 52
 
 /**
  * Both can be set from outside to look further than the tests do:
@@ -29,19 +33,16 @@ export type Moment =
 
 /** One call on the key; one cost for each limit of the trace. */
 export interface Call {
-  readonly op: 'take' | 'ask' | 'give' | 'cancel' | 'charge' | 'settle' | 'forget'
+  readonly op: 'take' | 'ask' | 'give' | 'charge' | 'settle' | 'forget'
   readonly nowUs: number
   readonly moment: Moment
   /** The numbers of the caller: an index into `palette`. */
   readonly numbers: number
-  /** For `settle`: what was really used. */
+  /** For `settle`: what was really used; 0 cancels. */
   readonly costs: readonly number[]
   /** -1 unless it is a reservation. */
   readonly aheadUs: number
-  readonly ofUs: number
-  /** For `cancel`: which of the reservations that were not cancelled yet. */
-  readonly reservation: number
-  /** For `settle`: which of the latest charges, counted from the last. */
+  /** For `settle`: an index into `open` of what was seen. */
   readonly charge: number
 }
 
@@ -54,15 +55,25 @@ export interface Seen {
   readonly remaining: readonly number[]
   /** Above 0 when the call took something ahead of its time. */
   readonly delayUs: number
-  readonly openReservations: number
-  /** How many of the latest charges may be settled. */
-  readonly openCharges: number
+  /** The latest charges, which may be settled: the last one first. */
+  readonly open: readonly OpenCharge[]
+}
+
+export interface OpenCharge {
+  readonly costs: readonly number[]
+  readonly enteredUs: number
+  /** When its caller may act. */
+  readonly dueUs: number
 }
 
 /** What a trace must know of the numbers of a limit to make its life hard. */
 export interface SizedNumbers {
   readonly capacity: number
   readonly windowUs: number
+  /** No more permits than this are in use: what is charged beyond is dropped. */
+  readonly mostUsed: number
+  /** No limiter with these numbers may be booked further ahead. */
+  readonly mostAheadUs: number
 }
 
 export interface TraceOptions<Numbers extends SizedNumbers = TraceNumbers> {
@@ -74,15 +85,14 @@ export interface TraceOptions<Numbers extends SizedNumbers = TraceNumbers> {
 
 const DAY_US = 86_400_000_000
 const MAX_PERMITS = 1_000_000_000
-const MAX_USED = 1_000_000_000_000
+const MAX_COST = 1_000_000_000_000
 const MAX_PERIOD_US = 366 * DAY_US
-const MAX_FILL_US = 36_525 * DAY_US
-const LATEST_US = 5_000_000_000_000_000
+/** Every limit may be booked so far ahead. */
+const USUAL_AHEAD_US = 60_000_000
+const UNITS = 2n ** 52n
 
-/** Numbers that a limit accepts, and the whole microseconds in which their capacity leaks. */
-export interface TraceNumbers extends OracleNumbers {
-  readonly windowUs: number
-}
+/** Numbers that a limit keeps as they are asked, and what a trace must know of them. */
+export interface TraceNumbers extends OracleNumbers, SizedNumbers {}
 
 interface Move {
   readonly nowUs: number
@@ -100,8 +110,6 @@ export class Trace<Kind extends string = OracleKind, Numbers extends SizedNumber
   #nowUs: number
   #numbers = 0
   #last: Call | undefined
-  /** When something may have been taken, lately. */
-  #takenUs: number[] = []
 
   constructor(seed: number, kinds: readonly Kind[], options: TraceOptions<Numbers> = {}) {
     const random = new Random(seed)
@@ -111,7 +119,7 @@ export class Trace<Kind extends string = OracleKind, Numbers extends SizedNumber
     this.#forwardOnly = options.forwardOnly ?? false
     const numbers = options.numbers ?? (LEVEL_NUMBERS as unknown as NonNullable<TraceOptions<Numbers>['numbers']>)
     this.palette = paletteOf(random, kinds.length, numbers)
-    this.maxAheadUs = someMaxAheadUs(random, (this.palette[0] as Numbers[])[0] as Numbers)
+    this.maxAheadUs = someMaxAheadUs(random, this.palette)
     this.#nowUs = random.pick([0, 1, 1_700_000_000_000_000, 1_700_000_000_000_000, random.whole(0, LATEST_US), LATEST_US])
   }
 
@@ -120,7 +128,6 @@ export class Trace<Kind extends string = OracleKind, Numbers extends SizedNumber
     this.#nowUs = call.nowUs
     this.#numbers = call.numbers
     this.#last = call
-    if (call.op === 'take') this.#takenUs = [...this.#takenUs.slice(-4), call.nowUs]
     return call
   }
 
@@ -140,61 +147,63 @@ export class Trace<Kind extends string = OracleKind, Numbers extends SizedNumber
     const random = this.#random
     const numbers = random.chance(0.4) ? random.whole(0, this.palette.length - 1) : this.#numbers
     const limits = this.palette[numbers] as readonly Numbers[]
-    const { nowUs, moment } = this.#move(seen, random.pick(limits).windowUs)
-    const op = moment === 'around its time' ? 'cancel' : this.#op(seen)
+    const { windowUs } = random.pick(limits)
+    const charge = this.#someCharge(seen.open)
+    const { nowUs, moment } = this.#move(seen, seen.open[charge], windowUs)
+    const op = moment === 'around its time' ? 'settle' : this.#op(seen, windowUs)
     // One reservation draws another, so that there is something reserved after something.
-    const early = this.maxAheadUs > 0 && random.chance(op !== 'take' ? 0.1 : seen.delayUs > 0 ? 0.9 : 0.5)
-    const isWritten = op === 'charge' || op === 'settle'
+    const early = this.maxAheadUs > 0 && random.chance(op !== 'take' ? 0.1 : seen.delayUs > 0 ? 0.9 : 0.6)
     return {
       op,
       nowUs,
       moment,
       numbers,
-      costs: limits.map(({ capacity }, k) =>
-        isWritten ? someUse(random, capacity) : someCost(random, capacity, seen.remaining[k] ?? capacity),
-      ),
+      costs: limits.map((each, k) => this.#someCost(op, each, seen.remaining[k], seen.open[charge]?.costs[k])),
       aheadUs: early ? random.pick([this.maxAheadUs, this.maxAheadUs, random.whole(0, this.maxAheadUs)]) : -1,
-      ofUs: op === 'give' ? this.#someOfUs(nowUs, random.pick(limits).windowUs) : -1,
-      reservation: this.#someReservation(seen.openReservations),
-      charge: isWritten ? random.whole(0, Math.max(0, seen.openCharges - 1)) : 0,
+      charge: op === 'settle' ? charge : 0,
     }
   }
 
-  #op(seen: Seen): Call['op'] {
+  /** What is far in debt is given up now and then: it would stay so to the end of the trace. */
+  #op({ resetUs, open }: Seen, windowUs: number): Call['op'] {
     return this.#random.weighted<Call['op']>([
       [66, 'take'],
       [12, 'ask'],
       [8, 'give'],
-      [3, 'charge'],
-      [seen.openCharges > 0 ? 10 : 0, 'settle'],
-      [seen.openReservations > 0 ? 16 : 0, 'cancel'],
-      [2, 'forget'],
+      [7, 'charge'],
+      [open.length > 0 ? 16 : 0, 'settle'],
+      [resetUs > 20 * windowUs ? 12 : 2, 'forget'],
     ])
   }
 
-  /** Often the last but one: one that something was reserved after. */
-  #someReservation(open: number): number {
-    const index = this.#random.pick([open - 1, open - 1, open - 2, this.#random.whole(0, Math.max(0, open - 1))])
-    return Math.max(0, index)
+  #someCost(op: Call['op'], numbers: Numbers, remaining = numbers.capacity, charged = 0): number {
+    if (op === 'charge') return someUse(this.#random, numbers)
+    return op === 'settle' ? someActual(this.#random, numbers, charged) : someCost(this.#random, numbers, remaining)
   }
 
-  #move(seen: Seen, windowUs: number): Move {
+  /** Often the last, or one before it: one that something was charged after. */
+  #someCharge(open: readonly OpenCharge[]): number {
+    const random = this.#random
+    return Math.min(Math.max(0, open.length - 1), random.pick([0, 1, 2, random.whole(0, open.length), random.whole(0, open.length)]))
+  }
+
+  #move(seen: Seen, charge: OpenCharge | undefined, windowUs: number): Move {
     const moment = this.#random.weighted<Moment>([
       [28, 'same instant'],
       [18, 'small step'],
       [14, 'long step'],
-      [20, 'idle gap'],
+      [16, 'idle gap'],
       [this.#forwardOnly ? 0 : 20, 'step back'],
-      [seen.delayUs > 0 ? 60 : 0, 'around its time'],
+      [charge === undefined ? 0 : seen.delayUs > 0 ? 60 : 8, 'around its time'],
     ])
-    const nowUs = this.#nowUs + this.#leapUs(moment, seen, windowUs)
+    const nowUs = this.#nowUs + this.#leapUs(moment, seen, charge, windowUs)
     if (nowUs >= 0 && nowUs <= LATEST_US) return { nowUs, moment }
     if (nowUs < 0 || this.#forwardOnly) return { nowUs: this.#nowUs, moment: 'same instant' }
     // The end of time is reached: go on from somewhere earlier.
     return { nowUs: this.#random.whole(0, this.#nowUs), moment: 'step back' }
   }
 
-  #leapUs(moment: Moment, seen: Seen, windowUs: number): number {
+  #leapUs(moment: Moment, { resetUs }: Seen, charge: OpenCharge | undefined, windowUs: number): number {
     const random = this.#random
     switch (moment) {
       case 'small step':
@@ -202,9 +211,9 @@ export class Trace<Kind extends string = OracleKind, Numbers extends SizedNumber
       case 'long step':
         return random.magnitude(1, windowUs)
       case 'idle gap':
-        return seen.resetUs + random.pick([0, 0, 1, random.magnitude(1, windowUs)])
+        return resetUs + random.pick([0, 0, 1, random.magnitude(1, windowUs)])
       case 'around its time':
-        return random.pick([0, random.whole(0, seen.delayUs), seen.delayUs - 1, seen.delayUs])
+        return Math.max(0, this.#someTimeOf(charge as OpenCharge, windowUs) - this.#nowUs)
       case 'step back':
         return -random.pick([
           1,
@@ -219,12 +228,12 @@ export class Trace<Kind extends string = OracleKind, Numbers extends SizedNumber
     }
   }
 
-  #someOfUs(nowUs: number, windowUs: number): number {
+  /** When its caller may act, before that, and up to three windows later. */
+  #someTimeOf({ enteredUs, dueUs }: OpenCharge, windowUs: number): number {
     const random = this.#random
-    if (random.chance(0.4)) return -1
-    if (this.#takenUs.length > 0 && random.chance(0.5)) return random.pick(this.#takenUs)
-    const agoUs = random.pick([0, 1, windowUs - 1, windowUs, random.whole(0, windowUs), -random.whole(0, windowUs)])
-    return Math.max(-1, nowUs - agoUs)
+    const early = random.whole(enteredUs, dueUs)
+    const soon = enteredUs + random.magnitude(1, Math.max(1, dueUs - enteredUs))
+    return random.pick([early, soon, dueUs - 1, dueUs, dueUs + 1, enteredUs + random.whole(0, 3 * windowUs)])
   }
 }
 
@@ -232,7 +241,8 @@ export class Trace<Kind extends string = OracleKind, Numbers extends SizedNumber
  * Costs around what is there now, because that is where decisions tip; some that can never fit, and
  * some of nothing.
  */
-function someCost(random: Random, capacity: number, remaining: number): number {
+function someCost(random: Random, { capacity }: SizedNumbers, remaining: number): number {
+  if (capacity === 0) return random.pick([0, 1, random.magnitude(1, 1_000)])
   return random.weighted([
     [20, 1],
     [8, Math.min(capacity, random.whole(1, 5))],
@@ -247,16 +257,29 @@ function someCost(random: Random, capacity: number, remaining: number): number {
 }
 
 /** What was used, whether it fits or not: mostly not much more than that. */
-function someUse(random: Random, capacity: number): number {
+function someUse(random: Random, { capacity, mostUsed }: SizedNumbers): number {
+  const most = Math.min(MAX_COST, mostUsed)
   return random.weighted([
     [20, 0],
     [20, 1],
     [20, random.whole(1, capacity)],
     [10, capacity],
     [10, capacity + 1],
-    [16, random.whole(1, 3 * capacity)],
-    [3, random.magnitude(1, MAX_USED)],
-    [1, MAX_USED],
+    [12, random.whole(1, 3 * capacity)],
+    [2, random.magnitude(1, most)],
+    [6, random.pick([most - capacity, most - 1, most, most + 1])],
+    [1, MAX_COST],
+  ])
+}
+
+/** What a charge turned out to be: mostly less. */
+function someActual(random: Random, numbers: SizedNumbers, charged: number): number {
+  return random.weighted([
+    [40, 0],
+    [35, random.whole(0, charged)],
+    [3, charged],
+    [8, charged + 1],
+    [14, charged + someUse(random, numbers)],
   ])
 }
 
@@ -282,23 +305,48 @@ export function someNumbers(random: Random): TraceNumbers {
     [10, () => ({ capacity: random.whole(1, 99), permits: 1, periodUs: MAX_PERIOD_US })],
     [15, () => ({ ...randomPace(random), capacity: MAX_PERMITS })],
     [40, () => ({ ...randomPace(random), capacity: random.chance(0.5) ? random.whole(1, 12) : random.magnitude(1, MAX_PERMITS) })],
+    [4, () => ({ ...randomPace(random), capacity: 0 })],
   ])
   return inDomain(some())
 }
 
-/** The nearest numbers that a limit accepts. */
-function inDomain(numbers: OracleNumbers): TraceNumbers {
-  const periodUs = Math.min(numbers.periodUs, MAX_PERIOD_US)
-  const permits = Math.min(numbers.permits, MAX_PERMITS, 10 * periodUs)
-  const mostInTime = Number((BigInt(MAX_FILL_US) * BigInt(permits)) / BigInt(periodUs))
-  const capacity = Math.min(numbers.capacity, MAX_PERMITS, mostInTime)
-  return { capacity, permits, periodUs, windowUs: windowUsOf(capacity, permits, periodUs) }
+/** The nearest numbers that a limit keeps as they are asked: others would be kept slower. */
+export function inDomain(numbers: OracleNumbers): TraceNumbers {
+  let periodUs = Math.min(numbers.periodUs, MAX_PERIOD_US)
+  let permits = Math.min(numbers.permits, MAX_PERMITS, 10 * periodUs)
+  while (roomIn(permits, periodUs) < 0n) {
+    periodUs = Math.ceil(periodUs / 2)
+    permits = Math.floor(permits / 2)
+  }
+  const [p, q] = lowestTerms(permits, periodUs)
+  const capacity = smaller(Math.min(numbers.capacity, MAX_PERMITS), roomIn(permits, periodUs) / (2n * q))
+  const units = BigInt(capacity) * q
+  return {
+    capacity,
+    permits,
+    periodUs,
+    windowUs: Number((units + p - 1n) / p),
+    mostUsed: Number(UNITS / q),
+    mostAheadUs: Number((UNITS - 1n - 2n * units) / p),
+  }
 }
 
-/** The whole microseconds in which the capacity leaks. */
-function windowUsOf(capacity: number, permits: number, periodUs: number): number {
-  const units = BigInt(capacity) * BigInt(periodUs)
-  return Number((units + BigInt(permits) - 1n) / BigInt(permits))
+/**
+ * How many units are left for twice the capacity, when the limit is booked as far ahead as usual.
+ */
+function roomIn(permits: number, periodUs: number): bigint {
+  const [p] = lowestTerms(permits, periodUs)
+  return UNITS - 1n - BigInt(USUAL_AHEAD_US) * p
+}
+
+function lowestTerms(permits: number, periodUs: number): [p: bigint, q: bigint] {
+  let [a, b] = [permits, periodUs]
+  while (b > 0) [a, b] = [b, a % b]
+  return [BigInt(permits / a), BigInt(periodUs / a)]
+}
+
+function smaller(a: number, b: bigint): number {
+  return BigInt(a) < b ? a : Number(b)
 }
 
 function randomPace(random: Random): { permits: number; periodUs: number } {
@@ -318,14 +366,18 @@ function varied(random: Random, { capacity, permits, periodUs }: OracleNumbers):
     { capacity, permits: permits * 2 + 1, periodUs },
     { capacity, permits, periodUs: periodUs * 3 + 1 },
     { capacity: random.magnitude(1, MAX_PERMITS), permits, periodUs: Math.max(periodUs - 1, 1) },
+    { capacity: random.chance(0.5) ? 0 : capacity, permits, periodUs },
   ])
   return inDomain(variant)
 }
 
 const LEVEL_NUMBERS = { some: someNumbers, varied }
 
-function someMaxAheadUs(random: Random, { windowUs }: SizedNumbers): number {
-  return random.chance(0.5) ? 0 : random.magnitude(1, Math.min(MAX_PERIOD_US, 3 * windowUs))
+/** None, or what all numbers can keep: about as far as the first reach. */
+function someMaxAheadUs(random: Random, palette: readonly (readonly SizedNumbers[])[]): number {
+  const [[{ windowUs }]] = palette as [[SizedNumbers]]
+  const mostUs = Math.min(MAX_PERIOD_US, ...palette.flat().map(({ mostAheadUs }) => mostAheadUs))
+  return random.chance(0.5) ? 0 : Math.min(mostUs, random.magnitude(1, Math.max(1, 3 * windowUs)))
 }
 
 function fromEnvironment(name: string, usual: number): number {

@@ -17,7 +17,8 @@ const MAX_WINDOW_US = 366 * DAY_US
 const MAX_PERMITS = 1_000_000_000
 /** A log of 100,000 is allowed, but a trace of 200 calls does not fill it. */
 const LONGEST_LOG = 2_000
-const MAX_SLOTS = 1_000
+const MAX_SLOTS = 100
+const MOST_COUNTED = 4_294_967_295
 
 export function windowTrace(kind: WindowKind, seed: number, options: Pick<TraceOptions, 'forwardOnly'> = {}): WindowTrace {
   return new Trace<WindowKind, WindowTraceNumbers>(seed, [kind], {
@@ -57,12 +58,13 @@ export function someWindow(kind: WindowKind, random: Random): WindowTraceNumbers
 }
 
 function someLimit(kind: WindowKind, random: Random): number {
+  if (random.chance(0.05)) return 0
   if (kind === 'slidingLog') return random.chance(0.9) ? random.whole(1, 50) : random.magnitude(1, LONGEST_LOG)
   return random.pick([random.whole(1, 12), random.whole(1, 100), random.magnitude(1, MAX_PERMITS), MAX_PERMITS])
 }
 
 function someSlots(random: Random): number {
-  return random.pick([1, 2, 7, 10, 60, random.whole(1, 20), random.chance(0.1) ? MAX_SLOTS : 3])
+  return random.pick([1, 2, 7, 10, 60, random.whole(1, 20), random.pick([3, MAX_SLOTS])])
 }
 
 function someAnchor(random: Random, lengthUs: number): WindowNumbers['anchor'] {
@@ -71,17 +73,18 @@ function someAnchor(random: Random, lengthUs: number): WindowNumbers['anchor'] {
 
 /** Numbers near the first ones: what a live limiter is usually changed to. */
 function variedWindow(kind: WindowKind, random: Random, numbers: WindowTraceNumbers): WindowTraceNumbers {
-  const { limit, lengthUs } = numbers
+  const { limit, lengthUs, slots } = numbers
   return sized(kind, {
     ...numbers,
     ...random.pick<Partial<WindowNumbers>>([
       { limit: limit * 2 },
       { limit: Math.ceil(limit / 2) },
       { limit: limit + 1 },
+      { limit: 0 },
       { lengthUs: lengthUs * 3 + 1 },
       { lengthUs: Math.ceil(lengthUs / 7) },
-      // In lowest terms as many slots as before may take the same time.
-      { lengthUs: lengthUs * numbers.slots },
+      // More slots of the same length.
+      { lengthUs: lengthUs * 2, slots: slots * 2 },
       kind === 'slidingLog' ? { limit: 1 } : { slots: someSlots(random), anchor: someAnchor(random, lengthUs) },
     ]),
   })
@@ -93,10 +96,15 @@ function variedWindow(kind: WindowKind, random: Random, numbers: WindowTraceNumb
  */
 function sized(kind: WindowKind, numbers: WindowNumbers): WindowTraceNumbers {
   const limit = Math.min(numbers.limit, kind === 'slidingLog' ? LONGEST_LOG : MAX_PERMITS)
-  const lengthUs = Math.min(numbers.lengthUs, MAX_WINDOW_US)
+  const slots = kind === 'slidingWindow' ? Math.min(numbers.slots, MAX_SLOTS) : 1
+  const lengthUs = dividedBy(slots, Math.min(numbers.lengthUs, MAX_WINDOW_US))
   const anchor = kind !== 'fixedWindow' ? 0 : numbers.anchor === 'first' ? 'first' : numbers.anchor % lengthUs
-  // A slot is never shorter than a microsecond.
-  const slots = kind === 'slidingWindow' ? Math.min(numbers.slots, lengthUs) : 1
-  const windowUs = kind === 'slidingWindow' ? lengthUs + Math.ceil(lengthUs / slots) : lengthUs
-  return { limit, lengthUs, anchor, slots, capacity: limit, windowUs }
+  const windowUs = kind === 'slidingWindow' ? lengthUs + lengthUs / slots : lengthUs
+  const mostUsed = kind === 'slidingLog' ? 2 * Math.max(limit, 1) : MOST_COUNTED
+  return { limit, lengthUs, anchor, slots, capacity: limit, windowUs, mostUsed, mostAheadUs: MAX_WINDOW_US }
+}
+
+/** The next length, mostly below, that so many slots of whole microseconds fill. */
+export function dividedBy(slots: number, lengthUs: number): number {
+  return Math.max(slots, lengthUs - (lengthUs % slots))
 }

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import type { AsyncStore } from '../../src/index.ts'
 import { inspectRows } from '../../src/stores/postgres/inspect.ts'
 import type { Failures } from '../../src/stores/store.ts'
-import { Playback, type Recorded, record, recordTrace, shownFields } from '../model/tape.ts'
+import { compare, type Recorded, record, recordTrace, shownFields, stepFor } from '../model/tape.ts'
 import { CALLS_PER_TRACE, SEED, traceCount } from '../model/trace.ts'
 import { WINDOW_KINDS, windowScopes, windowTrace } from '../model/window-trace.ts'
 import { ownTable, type TestTable } from '../support/postgres-client.ts'
@@ -56,9 +56,8 @@ describe.each(Object.keys(RECORDINGS))('on every step of every tape of %s', (nam
  * `sluice inspect` does.
  */
 async function play(store: AsyncStore, { pool, table }: TestTable, tape: readonly Recorded[], key: string): Promise<number> {
-  const playback = new Playback()
   for (const recorded of tape) {
-    const step = playback.stepFor(recorded)
+    const step = stepFor(recorded)
     const [failure] = (await store.driver.apply([step])) as Failures
     if (failure !== undefined) throw failure
     const answers = step.op === 'forget' ? [] : step.parts.map(({ verdict }) => ({ ...verdict }))
@@ -67,7 +66,7 @@ async function play(store: AsyncStore, { pool, table }: TestTable, tape: readonl
       const found = rows.find(({ policy = 'default' }) => policy === name)
       return { fields: shownFields(found?.state), numbers: found?.numbers }
     })
-    playback.compare(recorded, answers, states)
+    compare(recorded, answers, states)
   }
   return tape.length
 }

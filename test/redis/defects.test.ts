@@ -75,9 +75,9 @@ describe('fractional durations', () => {
 describe('refund after expiry leaving a key', () => {
   test.each(limitsOf(2, 50))('%s: what is given back too late is nothing', async (_, limit) => {
     const limiter = onServer(limit)
-    const { atMs } = await limiter.consume('u1', 2)
+    const decision = await limiter.consume('u1', 2)
     await until(async () => (await redis.send(['EXISTS', nameOf('u1')])) === 0)
-    await limiter.refund('u1', 1, { atMs })
+    await decision.settle(1)
     await limiter.refund('u1', 1)
     expect(await redis.send(['EXISTS', nameOf('u1')])).toBe(0)
     expect((await limiter.peek('u1')).remaining).toBe(2)

@@ -26,7 +26,7 @@ function stepOf(changes: Partial<Step> & { key?: string; cost?: number; rule?: t
 }
 
 function refusal(retryUs: number): Verdict {
-  return { outcome: 'limited', remaining: 0, retryUs, resetUs: retryUs + 1_000, delayUs: 0, atUs: 500, enteredUs: 500, ticket: undefined }
+  return { outcome: 'limited', remaining: 0, retryUs, resetUs: retryUs + 1_000, delayUs: 0, atUs: 500, enteredUs: 500 }
 }
 
 /**

@@ -65,9 +65,9 @@ async function onOwnServer(): Promise<TestRedis & { destroy(): void }> {
   return { send: (args) => client.sendCommand([...args]), close: () => client.destroy(), destroy: () => client.destroy() }
 }
 
-test('a take by a log does the same with 10 entries and with 50,000: a take, one that half of the log has left before, and a refund', async () => {
+test('a take by a log does the same with 10 entries and with 50,000: a take, one that half of the log has left before, and a call given back', async () => {
   const sender = await onOwnServer()
-  const seen: { take: object; left: object; refund: object }[] = []
+  const seen: object[] = []
   for (const entries of [10, 1_000, 50_000]) {
     const limit = slidingLog({ limit: 60_000, window: '1h' })
     const clock = fakeClock()
@@ -78,11 +78,12 @@ test('a take by a log does the same with 10 entries and with 50,000: a take, one
     await limiter.consume('k')
     clock.setUs(START_US + entries + 20)
     const take = await costOf(() => limiter.consume('k'))
-    const refund = await costOf(() => limiter.refund('k', 1, { atMs: START_US / 1000 }))
+    const oldest = { atMs: START_US / 1000, parts: { default: { resetAfterMs: 0 } } }
+    const back = await costOf(() => limiter.settle('k', 0, { of: oldest }))
     clock.setUs(START_US + entries / 2 + limit[RULE].windowUs)
     const left = await costOf(() => limiter.consume('k'))
     expect(await limiter.peek('k')).toMatchObject({ remaining: 60_000 - (entries / 2 - 1) - 3 })
-    seen.push({ take, left, refund })
+    seen.push(take)
     const sum = (commands: Record<string, number>) => Object.values(commands).reduce((all, calls) => all + calls, 0)
     expect(take.commands).toEqual({ strlen: 1, getrange: 1, setrange: 3 })
     expect(take.written).toBeLessThan(600)
@@ -90,10 +91,10 @@ test('a take by a log does the same with 10 entries and with 50,000: a take, one
     expect(sum(left.commands)).toBeLessThan(10 + 2 * Math.log2(entries) + entries / 256)
     expect(left.written).toBeLessThan(600)
     // A segment at most.
-    expect(sum(refund.commands)).toBeLessThan(50 + 2 * Math.log2(entries))
-    expect(refund.written).toBeLessThan(5_000)
+    expect(sum(back.commands)).toBeLessThan(50 + 2 * Math.log2(entries))
+    expect(back.written).toBeLessThan(5_000)
   }
-  expect(seen[1]?.take).toEqual(seen[0]?.take)
+  expect(seen[1]).toEqual(seen[0])
   sender.destroy()
 })
 
@@ -115,11 +116,12 @@ test('a refund of half of a log reads a page for each segment, and writes little
   sender.destroy()
 })
 
-test('a take by a window writes as much with 20 slots as with 1,000', async () => {
+test('a take by a window writes as much with 20 slots as with 100', async () => {
   const sender = await onOwnServer()
   const seen: object[] = []
-  for (const slots of [20, 1_000]) {
-    const clock = fakeClock(START_US / 1000)
+  for (const slots of [20, 100]) {
+    // The present slot and the oldest one stand on one page.
+    const clock = fakeClock(START_US / 1000 + 600_000)
     const { limiter } = limiterOn(sender, slidingWindow({ limit: 100, window: '1h', slots }), clock)
     for (let k = 0; k < 3; k++) await limiter.consume('k')
     clock.advanceMs(1)
@@ -132,7 +134,7 @@ test('a take by a window writes as much with 20 slots as with 1,000', async () =
 
 test.each([
   [20, 40],
-  [100, 1_000],
+  [50, 100],
   [40, 20],
   [10, 40],
 ])('a window of %i slots goes on with %i', async (before, after) => {
@@ -147,25 +149,25 @@ test.each([
   limiter.close()
 })
 
-test('a log through growth, departures and refunds of old entries holds what one in memory holds', async () => {
+test('a log through growth, departures and old calls given back holds what one in memory holds', async () => {
   const random = new Random(20_261_119)
   const limit = slidingLog({ limit: 700, window: '1s' })
   const clock = fakeClock(START_US / 1000)
   const { limiter, key } = limiterOn(redis, limit, clock)
   const inMemory = createLimiter(limit, { clock })
-  const taken: number[] = []
+  const taken: ReturnType<typeof inMemory.consume>[] = []
   for (let step = 0; step < 3_000; step++) {
     // A burst, then a pace at which most leave, and again.
     clock.setUs(clock.nowUs() + (step % 1_500 < 900 ? random.whole(1, 40) : random.whole(1, 60_000)))
-    const back = random.chance(0.2) && taken.length > 0 ? (taken[random.whole(0, taken.length - 1)] as number) : undefined
+    const back = random.chance(0.2) && taken.length > 0 ? taken[random.whole(0, taken.length - 1)] : undefined
     if (back === undefined) {
       const cost = random.chance(0.9) ? 1 : random.whole(1, 5)
       const expected = inMemory.consume('k', cost)
       expect(await limiter.consume('k', cost)).toEqual(expected)
-      if (expected.allowed) taken.push(expected.atMs)
+      if (expected.allowed) taken.push(expected)
     } else {
-      inMemory.refund('k', 1, { atMs: back })
-      await limiter.refund('k', 1, { atMs: back })
+      inMemory.settle('k', 0, { of: back })
+      await limiter.settle('k', 0, { of: back })
     }
   }
   const [{ rule, words } = { rule: limit[RULE], words: new Float64Array() }] = await recordsAt(redis, key)
@@ -276,15 +278,14 @@ test('a large state that was cut, has other bytes or is no state is an error, an
   }
 })
 
-test('a large state in which a word is no whole number from -1 to 2^53 is an error that says so', async () => {
+test('a large state in which a word is no whole number from 0 to 2^53 is an error that says so', async () => {
   const limit = slidingLog({ limit: 2_000, window: '1h' })
   // Half of the entries have left, so that they are looked for.
   const { limiter, key } = limiterOn(redis, limit, fakeClock(START_US / 1000 + 3_600_000.05))
   const whole = logOf(limit, 100)
   const wordsAt = 8 + (whole[7] as number)
-  const errorWith = async (word: number, places: readonly number[], others: readonly number[] = []) => {
+  const errorWith = async (word: number, places: readonly number[]) => {
     const bytes = Buffer.from(whole)
-    for (const [k, other] of others.entries()) bytes.writeDoubleBE(other, wordsAt + k * 8)
     for (const k of places) bytes.writeDoubleBE(word, wordsAt + k * 8)
     await putBytes(redis, key, bytes)
     return limiter.peek('k').then(
@@ -296,15 +297,13 @@ test('a large state in which a word is no whole number from -1 to 2^53 is an err
   const behind = Array.from({ length: (whole.length - wordsAt) / 8 - 10 }, (_, k) => 10 + k)
   const places = [...Array.from({ length: 10 }, (_, k) => [k]), behind]
   for (const each of places) {
-    for (const word of [-2, 0.5, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, each === behind ? 2 ** 53 : 2 ** 57]) {
+    for (const word of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 2 ** 53]) {
       expect(await errorWith(word, each), `${word} at ${each}`).toContain('a word is out of range')
     }
-    for (const word of [-1, 2 ** 53 - 1]) {
+    for (const word of [0, 2 ** 53 - 1]) {
       expect(await errorWith(word, each), `${word} at ${each}`).not.toContain('a word is out of range')
     }
   }
-  // They are bounded together.
-  expect(await errorWith(2 ** 56, [0], [0, 2 ** 53, 2 ** 53, 0, 0, 0, 0, 0, 0, 0])).toContain('a word is out of range')
   for (let k = 1; k < 10; k++) expect(await errorWith(0.5, [0, k]), `0.5 at 0 and ${k}`).toContain('a word is out of range')
 })
 
@@ -428,13 +427,13 @@ test('a log whose time to live is set in place lives a second at least', async (
     // Entries of different times.
     for (let k = 0; k < 60; k++) await limiter.consume('k')
     await new Promise((resolve) => setTimeout(resolve, 250))
-    const { atMs } = await limiter.consume('k')
+    const newest = await limiter.consume('k')
     // Without the newest it is idle earlier.
-    await limiter.refund('k', 1, { atMs })
+    await newest.cancel()
     const ttlMs = Number(await redis.send(['PTTL', `${prefix}:api:{k}`]))
     const { atMs: endMs, remaining } = await limiter.peek('k')
     // A machine that stood still is asked again.
-    if (endMs - atMs >= SLACK_MS || endMs - first.atMs >= 700) continue
+    if (endMs - newest.atMs >= SLACK_MS || endMs - first.atMs >= 700) continue
     expect(remaining).toBeLessThan(440)
     expect(ttlMs).toBeGreaterThan(1_000 - SLACK_MS)
     expect(ttlMs).toBeLessThanOrEqual(1_000)
@@ -445,7 +444,7 @@ test('a log whose time to live is set in place lives a second at least', async (
 test.each([31, 33, 45, 60])('a window of 30 slots that is taken from by numbers with %d', async (slots) => {
   const clock = fakeClock(START_US / 1000)
   const [prefix, memory] = [randomUUID(), memoryStore()]
-  const limits = [30, slots].map((each) => slidingWindow({ limit: 1_000, window: '60s', slots: each }))
+  const limits = [30, slots].map((each) => slidingWindow({ limit: 1_000, window: '61380ms', slots: each }))
   const remote = limits.map((limit) => limiterOn(redis, limit, clock, prefix).limiter)
   const local = limits.map((limit) => createLimiter(limit, { name: 'api', clock, store: memory }))
   for (let step = 0; step < 80; step++) {

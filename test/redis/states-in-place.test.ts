@@ -67,17 +67,17 @@ test('settlements of one turn, on a state that stands beside another, each of it
   expect(left[0]).toEqual(left[1])
 })
 
-test('a refund of the oldest call of a log, after which its sums are the numbers of words', async () => {
+test('a permit given back of the oldest call of a log, after which its sums are the numbers of words', async () => {
   const { remote, memory, clock } = twins(slidingLog({ limit: 2_000, window: '1min' }))
   const left = []
   for (const limiter of [remote, memory]) {
     clock.setMs(1_763_200_000_000)
-    const { atMs } = await limiter.consume('k', 14)
+    const oldest = await limiter.consume('k', 14)
     for (let k = 0; k < 60; k++) {
       clock.advanceMs(0.5)
       await limiter.consume('k', 2)
     }
-    await limiter.refund('k', 1, { atMs })
+    await oldest.settle(13)
     const remaining = []
     // As the calls leave, one after the other.
     for (let k = 0; k < 70; k++) {

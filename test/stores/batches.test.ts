@@ -12,7 +12,7 @@ import { Random } from '../model/random.ts'
 
 const LIMITS = [
   gcra({ rate: '5/h', burst: 5 }),
-  slidingWindow({ limit: 5, window: '1h', slots: 300 }),
+  slidingWindow({ limit: 5, window: '1h', slots: 100 }),
   slidingLog({ limit: 9_000, window: '1h' }),
 ]
 const RULES = LIMITS.map((limit) => limit[RULE])

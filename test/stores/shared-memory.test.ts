@@ -118,7 +118,7 @@ describe('is refused', () => {
     [{ maxKeys: 1, maxThreads: 255 }, 'sharedStore maxThreads 255 must be a whole number from 1 to 254'],
     [{ maxKeys: 1, reclaimAfterMs: 999 }, 'sharedStore reclaimAfterMs 999 must be a whole number from 1000 to 3600000'],
     [{ maxKeys: 1, onFull: 'throw' }, `sharedStore onFull "throw" must be 'deny' or 'allow'`],
-    [{ maxKeys: 1, recordWords: 1.5 }, 'sharedStore recordWords 1.5 must be a whole number from 1 to 250020'],
+    [{ maxKeys: 1, recordWords: 1.5 }, 'sharedStore recordWords 1.5 must be a whole number from 1 to 500020'],
     [{ maxKeys: 1, limits: {} }, 'sharedStore limits {} must be a limit such as gcra({ ... }), or an object of them by name'],
     [{ maxKeys: 1, limits: 5 }, 'sharedStore limits 5 must be a limit such as gcra({ ... }), or an object of them by name'],
   ])('%j', (options, message) => {
@@ -133,7 +133,7 @@ describe('is refused', () => {
       "limiter 'large' needs recordWords 17, the shared store was made with 14: make it with sharedStore({ maxKeys, limits }), or with recordWords 17",
     )
     const two = { a: gcra({ rate: '1/s', burst: 1 }), b: slidingLog({ limit: 10, window: '1s' }) }
-    expect(errorOf(() => createLimiter(two, { name: 'large', store })).message).toMatch(/needs recordWords 42/)
+    expect(errorOf(() => createLimiter(two, { name: 'large', store })).message).toMatch(/needs recordWords 68/)
     const plans = { pro: slidingWindow({ limit: 5, window: '1s', slots: 20 }) }
     const small = sharedStore({ maxKeys: 10, recordWords: 17 })
     expect(errorOf(() => createLimiter(slidingWindow({ limit: 5, window: '1s' }), { name: 'x', store: small, plans })).message).toMatch(
@@ -164,7 +164,7 @@ describe('is refused', () => {
       ])
       expect(store.inspect('api', 'a', 'k')).toMatchObject({ atUs: START_MS * 1000 })
       // Others whose limits are no larger are welcome.
-      limiter.update({ a: slots(3), b: slots(4) })
+      limiter.update({ a: slots(2), b: slots(4) })
     })
 
     test('are refused in a thread that comes with them later, and leave room for others', () => {
@@ -235,9 +235,9 @@ describe('is refused', () => {
     fits(ONE, wordsOf('gcra', /(\d+)/))
     fits(tokenBucket({ capacity: 1, refill: '1/s' }), wordsOf('tokenBucket', /(\d+)/))
     fits(fixedWindow({ limit: 1, window: '1s' }), wordsOf('fixedWindow', /(\d+)/))
-    fits(slidingWindow({ limit: 1, window: '1s', slots: 30 }), 30 + wordsOf('slidingWindow', /`slots` \+ (\d+)/))
-    const beside = wordsOf('slidingLog', /2\.5 x `limit` \+ (\d+)/)
-    for (const limit of [1, 2, 3, 4, 5, 100]) fits(slidingLog({ limit, window: '1s' }), Math.floor(2.5 * limit + beside))
+    fits(slidingWindow({ limit: 1, window: '3s', slots: 30 }), 30 + wordsOf('slidingWindow', /`slots` \+ (\d+)/))
+    const beside = wordsOf('slidingLog', /5 x `limit` \+ (\d+)/)
+    for (const limit of [1, 2, 3, 4, 5, 100]) fits(slidingLog({ limit, window: '1s' }), 5 * limit + beside)
   })
 
   test('a limiter whose limits are not those it has in another thread', () => {

@@ -2,7 +2,7 @@
  * One key, straight on the functions of an algorithm: repair, ask, charge. Times in microseconds.
  */
 
-import { type Limit, RULE, type Rule, type StateFields } from '../../src/algorithms/algorithm.ts'
+import { type Charged, type Limit, RULE, type Rule, type StateFields } from '../../src/algorithms/algorithm.ts'
 
 /** Room for the largest state that these tests make. */
 const ROOM = 256
@@ -34,19 +34,24 @@ export class HeldKey {
     return waitUs
   }
 
+  /** As of now, or what was charged at `ofUs`. */
   give(nowUs: number, cost: number, ofUs = -1): boolean {
     return this.#own.algorithm.giveBack(this.#own, this.s, 0, nowUs, cost, ofUs, undefined) >= 0
   }
 
-  /** Takes even ahead of time. The ticket is the state as this leaves it. */
-  reserve(nowUs: number, cost = 1): Float64Array {
-    this.#charge(nowUs, cost)
-    return this.s.slice()
+  /** Charges, whether it fits or not. Tells what a decision knows of the charge. */
+  book(nowUs: number, cost = 1): Charged {
+    this.repair(nowUs)
+    const delayUs = cost > this.#rule.capacity ? 0 : this.dueUs(nowUs, cost)
+    const enteredUs = nowUs + this.#charge(nowUs, cost)
+    const dueUs = delayUs > 0 ? nowUs + delayUs : enteredUs
+    return { rule: this.#rule, words: Float64Array.of(nowUs + this.resetUs(nowUs), enteredUs, dueUs, 0) }
   }
 
-  /** Cancels a reservation that was made under the caller's limit. */
-  cancel(nowUs: number, cost: number, ticket = this.s): boolean {
-    return this.#own.algorithm.giveBack(this.#own, this.s, 0, nowUs, cost, -1, { rule: this.#rule, words: ticket }) >= 0
+  /** Gives so much back of a charge of a level. Answers how many whole permits came back, or -1. */
+  settle(nowUs: number, cost: number, charge: Charged): number {
+    this.repair(nowUs)
+    return this.#own.algorithm.giveBack(this.#own, this.s, 0, nowUs, cost, -1, charge)
   }
 
   /** Tells whether it wrote. */
@@ -58,9 +63,10 @@ export class HeldKey {
     return this.#own.algorithm.untilUs(this.#own, this.s, 0, nowUs, this.#rule.capacity - cost)
   }
 
-  /** How long until a caller that is charged now may act. */
-  dueUs(nowUs: number, cost = 1): number | undefined {
-    return this.#own.algorithm.dueUs?.(this.#own, this.#rule, this.s, 0, nowUs, cost)
+  /** How long until a caller that is charged now may act, at the pace of the state. */
+  dueUs(nowUs: number, cost = 1): number {
+    const room = this.#rule.algorithm.spaced ? 0 : this.#rule.capacity - cost
+    return this.#own.algorithm.untilUs(this.#own, this.s, 0, nowUs, room)
   }
 
   used(nowUs: number): number {
@@ -85,9 +91,11 @@ export class HeldKey {
     return this.#own.numbers
   }
 
-  #charge(nowUs: number, cost: number): void {
-    this.#rule.algorithm.charge(this.#own, this.#rule, this.s, 0, nowUs, cost)
+  /** Answers how much later than now it was entered. */
+  #charge(nowUs: number, cost: number): number {
+    const own = this.#own
     this.#own = this.#rule
+    return this.#rule.algorithm.charge(own, this.#rule, this.s, 0, nowUs, cost)
   }
 }
 

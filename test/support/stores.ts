@@ -22,7 +22,7 @@ const nothing = () => undefined
 
 export const storeCases: readonly StoreCase[] = [
   { name: 'memory', open: async () => ({ store: memoryStore(), close: nothing }) },
-  { name: 'shared memory', open: async () => ({ store: sharedStore({ maxKeys: 1_000, recordWords: 400 }), close: nothing }) },
+  { name: 'shared memory', open: async () => ({ store: sharedStore({ maxKeys: 1_000, recordWords: 600 }), close: nothing }) },
   {
     name: 'redis',
     // A prefix of its own keeps the tests out of each other's keys.

@@ -115,6 +115,7 @@ export function withoutAStoreEveryVerbAnswersAtOnce() {
   expectType<boolean>()(limiter.tryAcquire(key))
   expectType<Decision<'default'> & Settleable<'default', SyncStore>>()(limiter.consume(key))
   expectType<void>()(limiter.consume(key).settle(2))
+  expectType<void>()(limiter.consume(key).cancel())
   expectType<Decision<'default'>>()(limiter.charge(key, 2))
   expectType<void>()(limiter.settle(key, 2, { of: limiter.consume(key) }))
   expectType<Decision<'default'>>()(limiter.peek(key))
@@ -141,6 +142,7 @@ export async function onRedisEveryVerbAnswersWithAPromise() {
   expectType<Promise<boolean>>()(limiter.tryAcquire(key))
   expectType<Promise<Decision<'a'> & Settleable<'a', AsyncStore>>>()(limiter.consume(key))
   expectType<Promise<void>>()((await limiter.consume(key)).settle({ a: 2 }))
+  expectType<Promise<void>>()((await limiter.consume(key)).cancel())
   expectType<Promise<Decision<'a'>>>()(limiter.charge(key, { a: 2 }))
   // @ts-expect-error a misspelt name in what it cost
   void (await limiter.consume(key)).settle({ b: 2 })
@@ -186,6 +188,8 @@ export function onlyThePlansThatThereAre() {
   limiter.consume(key, 1, { plan: 'free' })
   limiter.peek(key, 1, {})
   limiter.reserve(key, 1, { plan: 'pro', maxWaitMs: 100 })
+  limiter.refund(key, 1, { plan: 'pro' })
+  // @ts-expect-error a call is given back by its decision
   limiter.refund(key, 1, { plan: 'pro', atMs: 0 })
   // @ts-expect-error no such plan
   limiter.tryAcquire(key, 1, { plan: 'por' })

@@ -63,14 +63,14 @@ export function costsKeysAndPlansAreChecked() {
 }
 
 /** With `exactOptionalPropertyTypes`, under which this is compiled. */
-export function optionsMayBePassedOnUnset(user: { plan?: 'pro'; cost?: number; atMs?: number; maxWaitMs?: number; timeoutMs?: number }) {
+export function optionsMayBePassedOnUnset(user: { plan?: 'pro'; cost?: number; maxWaitMs?: number; timeoutMs?: number }) {
   const limiter = createLimiter(burst, { plans: { pro: burst } })
-  const { plan, cost, atMs, maxWaitMs, timeoutMs } = user
+  const { plan, cost, maxWaitMs, timeoutMs } = user
   expectType<boolean>()(limiter.tryAcquire('k', cost, { plan }))
   limiter.consume('k', cost, { plan })
   limiter.peek('k', cost, { plan })
   limiter.reserve('k', cost, { plan, maxWaitMs })
-  limiter.refund('k', cost, { plan, atMs })
+  limiter.refund('k', cost, { plan })
   void limiter.acquire('k', { plan, cost, timeoutMs, signal: undefined })
   limiter.wrap('k', () => 1, { plan, cost, timeoutMs })
   limiter.pace('k', [1], { plan, cost, timeoutMs })

@@ -1,7 +1,7 @@
 /**
  * A model of waiting for limits that can be booked ahead, on top of the oracle, which keeps the
- * level of each limit: permits in use, those booked ahead included. The model has no bookings, no
- * tickets and no timers. It knows who waits, in order, and for how much:
+ * level of each limit: permits in use, those booked ahead included. The model has no bookings and
+ * no timers. It knows who waits, in order, and for how much:
  *  - a booked caller may act once the level, without the permits of those behind it, has drained to
  *    the capacity; in a leaky bucket, once it
  *    has drained to the waiter's own water;
@@ -9,9 +9,8 @@
  *  - one that could not act within `maxAheadUs` waits outside, in order, and is booked as soon as
  *    it can.
  *
- * After an update a level drains at its old pace until the first is booked at the new one. A booked
- * caller acts by the new pace: all that is in use is expressed in it, rounded up. A caller that
- * waits outside, or asks, waits for the level to drain at its old pace.
+ * Updates change capacities only: waiting under another pace is held against polling
+ * (polling.test.ts).
  */
 import type { StateFields } from '../../src/algorithms/algorithm.ts'
 import { Oracle, type OracleKind, type OracleNumbers, type OracleState } from '../../src/testing/oracle.ts'
@@ -64,7 +63,7 @@ export interface Model {
   leave(ids: readonly number[]): void
   /** Others who do not wait: they take if it fits now. */
   consume(costs: readonly number[]): boolean
-  refund(costs: readonly number[], ofUs: number): void
+  refund(costs: readonly number[]): void
   reset(): void
   /** Other numbers, by their index. */
   update(index: number): void
@@ -79,8 +78,6 @@ export interface Model {
   waitUs(costs: readonly number[]): number
   /** What the store holds of a limit, and what it should hold, as texts to compare. */
   states(limit: number, held: StateFields | undefined): readonly [seen: string, meant: string]
-  /** Whether the store holds something that was written at another pace than the present one. */
-  readonly isAtAnotherPace: boolean
 }
 
 export class WaitModel implements Model {
@@ -157,8 +154,8 @@ export class WaitModel implements Model {
     return true
   }
 
-  refund(costs: readonly number[], ofUs: number): void {
-    for (const [k, oracle] of this.oracles.entries()) oracle.give(this.nowUs, costs[k] as number, ofUs)
+  refund(costs: readonly number[]): void {
+    for (const [k, oracle] of this.oracles.entries()) oracle.give(this.nowUs, costs[k] as number)
     this.#tryAgain()
   }
 
@@ -218,10 +215,6 @@ export class WaitModel implements Model {
     return [JSON.stringify(held), JSON.stringify(state && FIELDS[this.#kinds[limit] as OracleKind](state))]
   }
 
-  get isAtAnotherPace(): boolean {
-    return this.oracles.some((oracle) => oracle.isAtAnotherPace && !oracle.isIdleAt(this.nowUs))
-  }
-
   /** When the first of those who are booked may act. */
   #dueUs(first: ModelWaiter): number {
     let longestUs = 0
@@ -235,14 +228,10 @@ export class WaitModel implements Model {
     return this.nowUs + longestUs
   }
 
-  /**
-   * How long until a level, without some of it, has drained so far, if it drains at the present
-   * pace from now on.
-   */
+  /** How long until a level, without some of it, has drained so far. */
   #drainsToUs(oracle: Oracle, without: bigint, restingAt: bigint): number {
-    const { permits, periodUs } = oracle.numbers
-    const written = oracle.state?.numbers ?? oracle.numbers
-    const over = dividedUp(oracle.levelAt(this.nowUs) * periodUs, written.periodUs) - without - restingAt
+    const { permits } = oracle.numbers
+    const over = oracle.levelAt(this.nowUs) - without - restingAt
     return over <= 0n ? 0 : Number(dividedUp(over, permits))
   }
 
@@ -371,15 +360,15 @@ export class WaitModel implements Model {
   }
 
   #give(costs: readonly number[]): void {
-    for (const [k, oracle] of this.oracles.entries()) oracle.give(this.nowUs, costs[k] as number, -1)
+    for (const [k, oracle] of this.oracles.entries()) oracle.give(this.nowUs, costs[k] as number)
   }
 }
 
 /** A state of the oracle by the names that the store calls its numbers by. */
 const FIELDS: Readonly<Record<OracleKind, (state: OracleState) => StateFields>> = {
-  gcra({ units, atUs, isDated, numbers: { permits } }) {
+  gcra({ units, atUs, numbers: { permits } }) {
     const tat = atUs * permits + units
-    return { tatUs: Number(tat / permits), part: Number(tat % permits), atUs: isDated ? Number(atUs) : -1 }
+    return { tatUs: Number(tat / permits), part: Number(tat % permits), atUs: Number(atUs) }
   },
   tokenBucket({ units, atUs, numbers: { full, periodUs } }) {
     // Of a level above the capacity tokens are owed.

@@ -133,7 +133,6 @@ export class Run {
   #do({ kind, a, b }: ScheduleStep): void {
     const size = this.#size
     const before = this.#model.ended.length
-    if (this.#model.isAtAnotherPace) this.#coverage.add('at another pace')
     switch (kind) {
       case 'acquire':
       case 'tryAcquire':
@@ -149,7 +148,7 @@ export class Run {
         this.#abort([a, a + 1, b])
         break
       case 'refund':
-        this.#refund(a, b)
+        this.#refund(a)
         break
       case 'reset':
         this.#limiter.reset('k')
@@ -187,15 +186,12 @@ export class Run {
     const cost = this.#named(costs)
     if (verb === 'acquire') this.#watchAcquire(call, this.#limiter.acquire('k', { cost, ...options }))
     else this.#watchTry(call, this.#limiter.tryAcquire('k', cost, options))
-    const { isAtAnotherPace } = this.#model
     this.#model.enter({ id: call.id, costs, deadlineUs: sinceUs + timeoutUs })
     for (const [where, waiters] of [
       ['booked at once', this.#model.booked],
       ['outside at first', this.#model.outside],
     ] as const) {
-      if (!waiters.some(({ id }) => id === call.id)) continue
-      this.#coverage.add(where)
-      if (isAtAnotherPace) this.#coverage.add(`${where}, at another pace`)
+      if (waiters.some(({ id }) => id === call.id)) this.#coverage.add(where)
     }
   }
 
@@ -265,14 +261,10 @@ export class Run {
     return a % 4 === 0 && last !== undefined && !last.signal.aborted ? last : new AbortController()
   }
 
-  #refund(a: number, b: number): void {
+  #refund(a: number): void {
     const costs = this.#someCosts(a)
-    // Of just now, or of so long ago that nothing is left: those who are booked move up by whole
-    // permits only.
-    const agoUs = b % 3 === 0 ? (b % 2) * Math.max(...this.#rules.map(({ windowUs }) => windowUs)) : -1
-    const ofUs = agoUs < 0 || agoUs > this.#model.nowUs ? -1 : this.#model.nowUs - agoUs
-    this.#limiter.refund('k', this.#named(costs), ofUs < 0 ? {} : { atMs: ofUs / 1000 })
-    this.#model.refund(costs, ofUs)
+    this.#limiter.refund('k', this.#named(costs))
+    this.#model.refund(costs)
   }
 
   #update(a: number): void {

@@ -149,7 +149,7 @@ test('an answer that was long under way makes nobody late who takes over its tur
   expect((await second).waitedMs).toBe(100)
 })
 
-test('the charge that a log keeps for an acquired decision is found again by its atMs', async () => {
+test('the charge that a log keeps for an acquired decision is found again when it is settled', async () => {
   const clock = fakeClock()
   const limiter = createLimiter(
     { queue: leakyBucket({ capacity: 5, leak: '1/s' }), log: slidingLog({ limit: 10, window: '1h' }) },
@@ -158,9 +158,9 @@ test('the charge that a log keeps for an acquired decision is found again by its
   limiter.consume('k')
   const wait = limiter.acquire('k')
   clock.setMs(5_000)
-  const { atMs, delayMs } = await wait
-  expect([delayMs, limiter.peek('k', 0).parts.log.remaining]).toEqual([0, 8])
-  limiter.refund('k', 1, { atMs })
+  const decision = await wait
+  expect([decision.delayMs, limiter.peek('k', 0).parts.log.remaining]).toEqual([0, 8])
+  decision.cancel()
   expect(limiter.peek('k', 0).parts.log.remaining).toBe(9)
 })
 

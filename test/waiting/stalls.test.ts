@@ -66,6 +66,19 @@ describe.each([
   })
 })
 
+test('a limit of 0 that callers cost nothing of does not hold them up', async () => {
+  const { clock, stall, run } = stallingClock()
+  const limiter = createLimiter({ paused: gcra({ rate: '1/s', burst: 0 }), pace: gcra({ rate: '100/s', burst: 1 }) }, { clock })
+  const left: number[] = []
+  const cost = { paused: 0, pace: 1 }
+  for (let k = 0; k < 50; k++) void limiter.acquire('k', { cost }).then(() => left.push(clock.nowUs() / 1000))
+  await run(105)
+  stall(STALL_MS)
+  await run(1_000)
+  expect(left.length).toBe(50)
+  expect(mostEarly(left.slice(11), INTERVAL_MS)).toBeLessThanOrEqual(LATENESS_MS + 1)
+})
+
 test('whose time passes because of a stall is told so at its deadline, and the others go on', async () => {
   const { clock, stall, run } = stallingClock()
   const limiter = createLimiter(gcra({ rate: '100/s', burst: 1 }), { clock })

@@ -1,7 +1,7 @@
 /** Helpers that the tests of waiting share. */
 
 import { afterAll, beforeAll, expect } from 'vitest'
-import type { Ticket, Verdict } from '../../src/algorithms/decide.ts'
+import type { Verdict } from '../../src/algorithms/decide.ts'
 import {
   type AsyncStore,
   type Clock,
@@ -160,8 +160,7 @@ export function slowStore(clock?: Clock): SlowStore {
 
 /** The memory store writes over its verdicts with the next step. */
 function copyOf(verdict: Verdict): Verdict {
-  const { ticket } = verdict
-  return { ...verdict, ticket: ticket && ({ ...ticket, words: ticket.words.slice() } as Ticket) }
+  return { ...verdict }
 }
 
 /**

@@ -37,12 +37,13 @@ describe.each(LIMITS)('at a %s', (_, limit) => {
     limiter.close()
   })
 
-  test('a refund of what is too old to be given back serves nobody', async () => {
-    const { limiter, clock, moveTo } = full()
+  test('a call that is too old to be given back serves nobody', async () => {
+    const { limiter, clock, moveTo } = setUp(limit(3))
+    const old = limiter.consume('k', 3)
     clock.setMs(7_200_000)
     limiter.consume('k', 3)
     const wait = watched(limiter.acquire('k'))
-    limiter.refund('k', 3, { atMs: 0 })
+    old.cancel()
     await moveTo(7_200_000_001)
     expect(wait.end).toBe('waits')
     limiter.close()
@@ -73,29 +74,33 @@ describe.each(LIMITS)('at a %s', (_, limit) => {
     limiter.close()
   })
 
-  test('an update to slower numbers ends those whose deadline cannot be met any longer', async () => {
-    const { limiter } = setUp(gcra({ rate: '10/s', burst: 1 }))
+  test('an update to slower numbers makes the first wait no longer: what is in use drains at its own pace', async () => {
+    const { limiter, moveTo } = setUp(gcra({ rate: '10/s', burst: 1 }))
     limiter.consume('k')
-    const wait = watched(limiter.acquire('k', { timeoutMs: 500 }))
+    const waits = [watched(limiter.acquire('k', { timeoutMs: 500 })), watched(limiter.acquire('k', { timeoutMs: 500 }))]
     limiter.update(gcra({ rate: '1/s', burst: 1 }))
-    await told()
-    expect(wait.code).toBe('TIMEOUT')
+    await moveTo(99_999)
+    expect(waits[0]?.end).toBe('waits')
+    await moveTo(100_000)
+    // The first was charged at the new pace: that is too slow for the second.
+    expect([ends(waits), waits[1]?.code]).toEqual([['resolved', 'rejected'], 'TIMEOUT'])
   })
 
-  test('an update to a faster pace is felt at once by waiters, because they are booked anew', async () => {
+  test('an update to a faster pace is felt by all but one: what is in use drains at its own pace until it is charged', async () => {
     const { limiter, clock, moveTo } = setUp(gcra({ rate: '1/s', burst: 1 }))
     limiter.consume('k')
     limiter.consume('other')
     const waits = [watched(limiter.acquire('k')), watched(limiter.acquire('k'))]
+    const alone = watched(limiter.acquire('other'))
     limiter.update(gcra({ rate: '10/s', burst: 1 }))
-    // Nobody was charged there since, so it drains at the old pace.
-    expect(limiter.peek('other').retryAfterMs).toBe(1_000)
-    await moveTo(99_999)
+    await moveTo(199_999)
     expect(ends(waits)).toEqual(['waits', 'waits'])
-    await moveTo(100_000)
-    expect(ends(waits)).toEqual(['resolved', 'waits'])
     await moveTo(200_000)
-    expect([ends(waits), clock.timers]).toEqual([['resolved', 'resolved'], 0])
+    expect(ends(waits)).toEqual(['resolved', 'waits'])
+    await moveTo(999_999)
+    expect([ends(waits), alone.end]).toEqual([['resolved', 'waits'], 'waits'])
+    await moveTo(1_000_000)
+    expect([ends(waits), alone.end, clock.timers]).toEqual([['resolved', 'resolved'], 'resolved', 0])
   })
 
   test('other keys are left alone', async () => {

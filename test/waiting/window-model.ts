@@ -12,8 +12,6 @@ const NEVER = Number.POSITIVE_INFINITY
 
 export class WindowModel implements Model {
   readonly booked: readonly ModelWaiter[] = []
-  /** Windows have none. */
-  readonly isAtAnotherPace = false
   readonly ended: Ended[] = []
   outside: ModelWaiter[] = []
   readonly #palette: readonly Record<string, Limit>[]
@@ -70,8 +68,8 @@ export class WindowModel implements Model {
     return this.#limiter.consume('k', this.#named(costs)).allowed
   }
 
-  refund(costs: readonly number[], ofUs: number): void {
-    this.#limiter.refund('k', this.#named(costs), ofUs < 0 ? {} : { atMs: ofUs / 1000 })
+  refund(costs: readonly number[]): void {
+    this.#limiter.refund('k', this.#named(costs))
     this.#tryAgain()
   }
 

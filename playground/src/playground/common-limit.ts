@@ -20,8 +20,8 @@ export class CommonLimit {
     this.#change = change
     const text = typeof window === 'number' ? `${window}ms` : String(window)
     const [, amount = '1', unit = 's'] = /^(\d+(?:\.\d+)?) ?([a-z]+)$/.exec(text) ?? []
-    this.#permits = this.#number(texts.permits, limit, 'permits')
-    this.#per = this.#number(texts.window, amount)
+    this.#permits = this.#number(texts.permits, limit, 0, 'permits')
+    this.#per = this.#number(texts.window, amount, 1)
     this.#units = this.#unitSelect(unit)
     this.element = h(
       'fieldset',
@@ -32,9 +32,9 @@ export class CommonLimit {
     )
   }
 
-  #number(label: string, value: unknown, part?: string): HTMLInputElement {
+  #number(label: string, value: unknown, min: number, part?: string): HTMLInputElement {
     const oninput = () => this.#apply()
-    return h('input', { type: 'number', min: 1, max: 100_000, value, 'aria-label': label, 'data-part': part, oninput })
+    return h('input', { type: 'number', min, max: 100_000, value, 'aria-label': label, 'data-part': part, oninput })
   }
 
   #unitSelect(unit: string): HTMLSelectElement {

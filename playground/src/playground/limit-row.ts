@@ -1,6 +1,7 @@
 /** One limit: its name and numbers, and under them a field for each of its options. */
 import { field, h, put } from '../dom.ts'
-import { FIELDS, isWrong, type LimitType } from '../simulation/limits.ts'
+import { counted } from '../numbers.ts'
+import { FIELDS, type LimitType, mistakeIn } from '../simulation/limits.ts'
 import type { LimitData } from '../sluice.ts'
 import type { Texts } from '../text/en.ts'
 import { numbersOf } from './picture.ts'
@@ -13,12 +14,13 @@ export function limitRow(type: LimitType, first: LimitData, texts: Texts, change
   let data = first
   const short = h('span', { class: 'numbers' }, numbersOf(data, texts))
   const error = h('p', { class: 'error', role: 'alert' })
-  const { fields, mistake, rules } = texts.limits
+  const { fields, mistake, rules, atMost } = texts.limits
   const apply = (option: string, text: string): boolean => {
     const next: LimitData = { ...data, [option]: valueFrom(text) }
-    const isBad = isWrong(next)
-    put(error, isBad && mistake(fields[option as keyof typeof fields], text, rules[option as keyof typeof rules]))
-    if (isBad) return false
+    const wrong = mistakeIn(next)
+    const rule = typeof wrong?.nearest === 'number' ? atMost(counted(wrong.nearest)) : rules[option as keyof typeof rules]
+    put(error, wrong !== undefined && mistake(fields[option as keyof typeof fields], text, rule))
+    if (wrong !== undefined) return false
     data = next
     put(short, numbersOf(data, texts))
     change(data)

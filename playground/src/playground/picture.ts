@@ -159,7 +159,8 @@ const durationText = (value: unknown) => (typeof value === 'number' ? `${value}m
  */
 function drawGauge(pen: Pen, layout: Layout, { texts, palette }: Scene, row: Row, top: number): void {
   const bottom = top + GAUGE_HEIGHT
-  const yOf = (value: number) => bottom - (Math.min(value, row.ceiling) / row.ceiling) * GAUGE_HEIGHT
+  // What admits nothing has a ceiling of 0.
+  const yOf = (value: number) => bottom - (Math.min(value, row.ceiling) / (row.ceiling || 1)) * GAUGE_HEIGHT
   const xOf = (cell: number) => layout.plotX + ((cell + 0.5) / CELLS) * layout.plotWidth
   const upper: Point[] = []
   const lower: Point[] = []

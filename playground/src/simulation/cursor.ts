@@ -100,7 +100,7 @@ function figuresOf({ outcome, remaining, retryAfterMs, resetAfterMs, delayMs }: 
  */
 function overlapOf(stage: SteppedLimiter, atUs: number): Overlap {
   const { windowUs, slots } = stage.shape
-  const position = (atUs * slots) / windowUs
+  const position = atUs / (windowUs / slots)
   const slot = Math.floor(position)
   const counts = Object.entries(stage.inspect() ?? {}).filter(([name]) => /^\d+$/.test(name))
   const newer = counts.filter(([name]) => Number(name) > slot - slots).reduce((sum, [, count]) => sum + count, 0)

@@ -1,5 +1,5 @@
 /** The six limits as the page holds them: plain JSON, as in a configuration file. */
-import { type Duration, durationUs, type Limit, type LimitData, limitFrom, paceOf, type Rate } from '../sluice.ts'
+import { type Duration, durationUs, type Limit, type LimitData, limitFrom, paceOf, type Rate, type SluiceError } from '../sluice.ts'
 
 export const TYPES = ['fixedWindow', 'slidingWindow', 'slidingLog', 'tokenBucket', 'gcra', 'leakyBucket'] as const
 export type LimitType = (typeof TYPES)[number]
@@ -18,16 +18,19 @@ export const FIELDS: Readonly<Record<LimitType, readonly string[]>> = {
 
 export type Limits = Readonly<Record<LimitType, LimitData>>
 
-/** The same number for all: `permits` in every `per`, and as many at once. */
+/**
+ * The same number for all: `permits` in every `per`, and as many at once. With 0 nothing passes,
+ * whatever the rate is.
+ */
 export function equalLimits(permits: number, per: string): Limits {
-  const pace = per.replace(/^1(?=[a-z])/, '')
+  const pace = `${permits || 1}/${per.replace(/^1(?=[a-z])/, '')}`
   return {
     fixedWindow: { type: 'fixedWindow', limit: permits, window: per },
     slidingWindow: { type: 'slidingWindow', limit: permits, window: per },
     slidingLog: { type: 'slidingLog', limit: permits, window: per },
-    tokenBucket: { type: 'tokenBucket', capacity: permits, refill: `${permits}/${pace}` },
-    gcra: { type: 'gcra', rate: `${permits}/${pace}`, burst: permits },
-    leakyBucket: { type: 'leakyBucket', capacity: permits, leak: `${permits}/${pace}` },
+    tokenBucket: { type: 'tokenBucket', capacity: permits, refill: pace },
+    gcra: { type: 'gcra', rate: pace, burst: permits },
+    leakyBucket: { type: 'leakyBucket', capacity: permits, leak: pace },
   }
 }
 
@@ -51,7 +54,7 @@ export function shapeOf(data: LimitData): Shape {
   const limit = limitFrom(data)
   const type = data.type as LimitType
   const capacity = Number(data.limit ?? data.capacity ?? data.burst)
-  const slots = Number(data.slots ?? 10)
+  const { slots = 1 } = limit as { readonly slots?: number }
   const option = PACE_OPTION[type]
   if (option === undefined) return { type, limit, capacity, slots, windowUs: durationUs(data.window as Duration, 'window'), intervalUs: 0 }
   const rate = data[option] as Rate
@@ -60,11 +63,16 @@ export function shapeOf(data: LimitData): Shape {
 }
 
 export function isWrong(data: LimitData): boolean {
+  return mistakeIn(data) !== undefined
+}
+
+/** What the library says of it. */
+export function mistakeIn(data: LimitData): SluiceError | undefined {
   try {
     shapeOf(data)
-    return false
-  } catch {
-    return true
+    return undefined
+  } catch (error) {
+    return error as SluiceError
   }
 }
 

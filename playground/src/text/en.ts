@@ -127,16 +127,18 @@ export const en = {
     },
     /** What a field takes. */
     rules: {
-      limit: 'a whole number from 1 to 1,000,000,000 (of a log, and of all six: 100,000)',
+      limit: 'a whole number from 0 to 1,000,000,000 (of a log, and of all six: 100,000)',
       window: 'a duration such as 500ms, 1s or 1min, up to 366d',
       anchor: 'epoch or first',
-      slots: 'a whole number from 1 to 1,000',
-      capacity: 'a whole number from 1 to 1,000,000,000',
+      slots: 'a whole number from 1 to 100 that cuts the window into whole microseconds',
+      capacity: 'a whole number from 0 to 1,000,000,000',
       refill: 'a rate such as 10/s, 100/min or 5/10s, at most 10,000,000 a second',
-      burst: 'a whole number from 1 to 1,000,000,000',
+      burst: 'a whole number from 0 to 1,000,000,000',
       rate: 'a rate such as 10/s, 100/min or 5/10s, at most 10,000,000 a second',
       leak: 'a rate such as 10/s, 100/min or 5/10s, at most 10,000,000 a second',
     },
+    /** Of a rate and a burst that cannot be counted exactly together. */
+    atMost: (burst: string) => `a rate and a burst of at most ${burst}`,
     mistake: (label: string, value: string, rule: string) => `${label} ${value || '(empty)'}: must be ${rule}.`,
     show: (name: string) => `Show ${name}`,
     fields: {
@@ -398,7 +400,6 @@ export const en = {
     noPlan: 'none',
     maxWaitMs: 'Longest wait, ms',
     timeoutMs: 'Give up after, ms',
-    atMs: 'Taken at, ms (optional)',
     actual: 'Really cost',
     of: 'Decision',
     ofHint: 'The answer that is settled; the last one is filled in.',

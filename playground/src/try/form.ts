@@ -20,7 +20,7 @@ export interface FormListener {
   submitted(wire: WireRequest, times: number): Promise<void>
 }
 
-type TextField = 'key' | 'cost' | 'maxWaitMs' | 'timeoutMs' | 'atMs' | 'actual' | 'of' | 'entries' | 'token'
+type TextField = 'key' | 'cost' | 'maxWaitMs' | 'timeoutMs' | 'actual' | 'of' | 'entries' | 'token'
 
 const MAX_TIMES = 200
 
@@ -33,7 +33,6 @@ let asked: TryInput = {
   plan: '',
   maxWaitMs: '1000',
   timeoutMs: '2000',
-  atMs: '',
   actual: '1',
   of: '',
   domain: '',
@@ -129,7 +128,6 @@ export class AskForm {
       takes.includes('plan') && field(words.plan, this.#plan()),
       takes.includes('maxWaitMs') && field(words.maxWaitMs, this.#input('maxWaitMs', { inputmode: 'numeric' })),
       takes.includes('timeoutMs') && field(words.timeoutMs, this.#input('timeoutMs', { inputmode: 'numeric' })),
-      takes.includes('atMs') && field(words.atMs, this.#input('atMs', { inputmode: 'numeric' })),
       field(words.token, this.#input('token', { type: 'password' })),
       h(
         'div',

@@ -13,7 +13,6 @@ export interface TryInput {
   readonly plan: string
   readonly maxWaitMs: string
   readonly timeoutMs: string
-  readonly atMs: string
   /** What was used, as the cost. */
   readonly actual: string
   /** The decision that is settled, as JSON. */
@@ -44,12 +43,12 @@ export class FieldError extends Error {
 }
 
 /** Which of the optional fields a verb takes. */
-export const FIELDS_OF: Readonly<Record<TryVerb, readonly (JsonField | 'plan' | 'maxWaitMs' | 'timeoutMs' | 'atMs')[]>> = {
+export const FIELDS_OF: Readonly<Record<TryVerb, readonly (JsonField | 'plan' | 'maxWaitMs' | 'timeoutMs')[]>> = {
   consume: ['cost', 'plan'],
   peek: ['cost', 'plan'],
   reserve: ['cost', 'plan', 'maxWaitMs'],
   acquire: ['cost', 'plan', 'timeoutMs'],
-  refund: ['cost', 'atMs'],
+  refund: ['cost'],
   charge: ['cost', 'plan'],
   settle: ['cost', 'plan', 'actual', 'of'],
   look: ['cost', 'plan'],
@@ -74,7 +73,6 @@ export function wireRequest(asked: TryInput): WireRequest {
     ...(takes.includes('plan') && asked.plan !== '' ? { plan: asked.plan } : {}),
     ...numberOf(asked, 'maxWaitMs'),
     ...numberOf(asked, 'timeoutMs'),
-    ...numberOf(asked, 'atMs'),
     ...(takes.includes('actual') ? { actual: jsonOf(asked, 'actual'), of: jsonOf(asked, 'of') } : {}),
   }
   const headers = { 'content-type': 'application/json', ...bearer(asked.token) }
@@ -129,6 +127,11 @@ function jsonOf(asked: TryInput, field: JsonField): unknown {
   }
 }
 
+interface Times {
+  readonly resetAfterMs: number
+  readonly delayMs: number
+}
+
 /**
  * What `settle` needs of an answer, as JSON; undefined if the answer is no decision that charged
  * something.
@@ -137,8 +140,8 @@ export function decisionIn({ path, body }: WireRequest, text: string): string | 
   const { verb = 'consume' } = JSON.parse(body ?? '{}') as { verb?: string }
   if (path !== '/v1/acquire' && (path !== '/v1/decide' || verb === 'peek' || verb === 'refund')) return undefined
   try {
-    const { atMs, outcome, parts } = JSON.parse(text) as { atMs: number; outcome: string; parts: Record<string, { resetAfterMs: number }> }
-    const needed = Object.entries(parts).map(([name, { resetAfterMs }]) => [name, { resetAfterMs }])
+    const { atMs, outcome, parts } = JSON.parse(text) as { atMs: number; outcome: string; parts: Record<string, Times> }
+    const needed = Object.entries(parts).map(([name, { resetAfterMs, delayMs }]) => [name, { resetAfterMs, delayMs }])
     return JSON.stringify({ atMs, outcome, parts: Object.fromEntries(needed) })
   } catch {
     return undefined
@@ -146,7 +149,7 @@ export function decisionIn({ path, body }: WireRequest, text: string): string | 
 }
 
 /** What is no number goes as it was typed, so that the service can say what is wrong with it. */
-function numberOf(asked: TryInput, name: 'maxWaitMs' | 'timeoutMs' | 'atMs'): Record<string, number | string> {
+function numberOf(asked: TryInput, name: 'maxWaitMs' | 'timeoutMs'): Record<string, number | string> {
   const text = asked[name].trim()
   if (!FIELDS_OF[asked.verb].includes(name) || text === '') return {}
   return { [name]: Number.isFinite(Number(text)) ? Number(text) : text }

@@ -1,5 +1,5 @@
 /** A configuration in plain words, for `sluice check`. */
-import type { Limit } from '../sluice.ts'
+import { type Limit, RULE } from '../sluice.ts'
 import {
   DEFAULT_MAX_QUEUE,
   type DescriptorRule,
@@ -68,6 +68,7 @@ function followLine({ limit, signal, min, max, from, to, share = 1 }: FollowConf
 }
 
 function sentence(limit: Limit): string {
+  if (limit[RULE].capacity === 0) return `nothing passes (${limit.type})`
   const options = limit as unknown as Options
   return `${SENTENCES[limit.type]?.(options) ?? JSON.stringify(limit)} (${limit.type})`
 }

@@ -3,7 +3,7 @@
  * the first mistake: it is put beside its place in the file and mended, until there is none.
  */
 import { createLimiter, followLoad, type Limits, paceOf, type Rate, SluiceError, shown } from '../sluice.ts'
-import { type FollowConfig, type NamedLimits, SIGNAL_NAMES } from './config.ts'
+import { type FollowConfig, type LimiterTuning, type NamedLimits, SIGNAL_NAMES } from './config.ts'
 import type { Reader } from './read.ts'
 import type { Path } from './source.ts'
 
@@ -19,6 +19,7 @@ export function readFollow(
   value: unknown,
   path: Path,
   limits: NamedLimits,
+  ahead: LimiterTuning,
   isShared: boolean | undefined,
 ): FollowConfig | undefined {
   if (value === undefined) return undefined
@@ -33,7 +34,7 @@ export function readFollow(
       'share is missing: it must be said on a store that others share, because each copy follows its own load. share: 1 lets each copy decide by the whole rate',
     )
   }
-  noteMistakes(reader, path, { limit: Object.keys(limits)[0], share: 1, ...known(fields) }, limits, fields)
+  noteMistakes(reader, path, { limit: Object.keys(limits)[0], share: 1, ...known(fields) }, limits, ahead, fields)
   return fields as unknown as FollowConfig
 }
 
@@ -49,7 +50,7 @@ function isRequired(option: string): boolean {
   return option === 'min' || option === 'max' || option === 'from' || option === 'to'
 }
 
-function noteMistakes(reader: Reader, path: Path, options: Fields, limits: NamedLimits, written: Fields): void {
+function noteMistakes(reader: Reader, path: Path, options: Fields, limits: NamedLimits, ahead: LimiterTuning, written: Fields): void {
   const names = Object.keys(limits)
   if (names.length > 1 && written.limit === undefined) {
     reader.source.wrong(path, `limit is missing: it must be one of the limits: ${names.join(', ')}`)
@@ -57,7 +58,7 @@ function noteMistakes(reader: Reader, path: Path, options: Fields, limits: Named
   let mended = options
   // An option that was mended is not wrong again.
   for (const _ of OPTIONS) {
-    const message = objection(limits, mended)
+    const message = objection(limits, ahead, mended)
     if (message === undefined) return
     const option = OPTIONS.find((name) => message.startsWith(`follow ${name} `))
     reader.source.wrong(option === undefined ? path : [...path, option], message.replace(/^follow (\w+) undefined/, '$1 undefined'))
@@ -67,8 +68,8 @@ function noteMistakes(reader: Reader, path: Path, options: Fields, limits: Named
 }
 
 /** What the library says of them. */
-function objection(limits: NamedLimits, options: Fields): string | undefined {
-  const limiter = createLimiter(limits as Limits)
+function objection(limits: NamedLimits, ahead: LimiterTuning, options: Fields): string | undefined {
+  const limiter = createLimiter(limits as Limits, ahead)
   try {
     followLoad(limiter as never, { ...options, signal: () => undefined } as never).close()
     return undefined

@@ -141,7 +141,9 @@ export class Reader {
     this.#checkNames(name, limits, path)
     this.#checkAlgorithms(name, limits, path)
     const plans = this.#plans(limits, fields.plans, [...path, 'plans'])
-    return { name, rule: undefined, limits, plans, options, follow: this.follow(fields.follow, [...path, 'follow'], limits), shadow }
+    const ahead = this.#aheadOf(limits, plans, options, path)
+    const follow = this.follow(fields.follow, [...path, 'follow'], limits, ahead)
+    return { name, rule: undefined, limits, plans, options, follow, shadow }
   }
 
   /** One limit (it has a `type`), or several by name. */
@@ -189,18 +191,29 @@ export class Reader {
     }
   }
 
-  follow(value: unknown, path: Path, limits: NamedLimits): FollowConfig | undefined {
-    return readFollow(this, value, path, limits, this.#isShared)
+  /** `ahead`: how far ahead the limiter books, if the file says so. */
+  follow(value: unknown, path: Path, limits: NamedLimits, ahead: LimiterTuning = {}): FollowConfig | undefined {
+    return readFollow(this, value, path, limits, ahead, this.#isShared)
   }
 
+  /** Those that are right. */
   tuning(fields: Fields, path: Path): LimiterTuning {
-    const given = TUNING.filter((option) => fields[option] !== undefined)
-    for (const option of given) {
-      // `null` would be a default to the library; in a file it is a value that was forgotten.
-      if (fields[option] === null) this.source.wrong([...path, option], `${option} must have a value`)
-      else this.accepted([...path, option], () => createLimiter(ANY_LIMIT, { [option]: fields[option] }).close())
-    }
-    return Object.fromEntries(given.map((option) => [option, fields[option]]))
+    const right = TUNING.filter((option) => fields[option] !== undefined && this.#isRight(option, fields[option], [...path, option]))
+    return Object.fromEntries(right.map((option) => [option, fields[option]]))
+  }
+
+  #isRight(option: string, value: unknown, path: Path): boolean {
+    if (value !== null) return this.accepted(path, () => createLimiter(ANY_LIMIT, { [option]: value }).close() === undefined) ?? false
+    // `null` would be a default to the library; in a file it is a value that was forgotten.
+    this.source.wrong(path, `${option} must have a value`)
+    return false
+  }
+
+  /** How far ahead a limiter books, if the file says so and its limits have room for that. */
+  #aheadOf(limits: NamedLimits, plans: Record<string, NamedLimits>, { maxAheadMs }: LimiterTuning, path: Path): LimiterTuning {
+    if (maxAheadMs === undefined) return {}
+    const make = () => createLimiter(limits as Limits, { plans, maxAheadMs } as object).close() === undefined
+    return this.accepted([...path, 'maxAheadMs'], make) ? { maxAheadMs } : {}
   }
 
   #bounds(value: unknown): Bounds {

@@ -110,7 +110,7 @@ async function counted(
  * call.
  */
 async function decided(limiter: RunningLimiter, key: string, hits: number, isNegative: boolean): Promise<Answer> {
-  const request: DecisionRequest = { verb: 'consume', key, cost: hits, plan: undefined, maxWaitMs: undefined, atMs: undefined }
+  const request: DecisionRequest = { verb: 'consume', key, cost: hits, plan: undefined, maxWaitMs: undefined }
   if (isNegative && hits > 0) await limiter.decide({ ...request, verb: 'refund' })
   const asks = isNegative || hits === 0
   return (await limiter.decide(asks ? { ...request, verb: 'peek', cost: 1 } : request)) as Answer

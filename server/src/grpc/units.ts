@@ -1,5 +1,5 @@
 /** Limits as Envoy speaks of them: so many in a unit of time. */
-import { type Duration, durationUs, type Limit, type Pace, paceOf, type Rate } from '../sluice.ts'
+import { type Duration, durationUs, type Limit, type Pace, paceOf, type Rate, RULE } from '../sluice.ts'
 import type { Unit } from './messages.ts'
 
 /** A month counts thirty days and a year 365, because a window has one length. */
@@ -20,9 +20,10 @@ export interface PerUnit {
 
 /**
  * A window that is a unit long is that; whatever else is whole requests in the shortest unit that
- * has them. Without a unit if there is none.
+ * has them. Without a unit if there is none. A limit that admits nothing is 0 in any unit.
  */
 export function perUnit(limit: Limit): PerUnit {
+  if (limit[RULE].capacity === 0) return { requests_per_unit: 0, unit: 'SECOND' }
   const { permits, periodUs } = paceIn(limit)
   const units = Object.entries(UNIT_SECONDS).map(([unit, seconds]) => ({ unit: unit as Unit, us: seconds * 1_000_000 }))
   const same = units.find(({ us }) => us === periodUs)

@@ -14,7 +14,7 @@ export const VERBS: readonly Verb[] = ['consume', 'peek', 'reserve', 'refund']
 
 /** The fields of every question. */
 export const COMMON = ['limiter', 'key', 'cost', 'plan']
-const DECISION_FIELDS = [...COMMON, 'verb', 'maxWaitMs', 'atMs']
+const DECISION_FIELDS = [...COMMON, 'verb', 'maxWaitMs']
 const ACQUIRE_FIELDS = [...COMMON, 'timeoutMs']
 
 export interface Task<Request> {
@@ -46,15 +46,17 @@ export function taskOfBatch(limiters: Limiters, item: unknown, place: number): T
 export function decisionTask(limiters: Limiters, body: unknown): Task<DecisionRequest> {
   const fields = onlyFields(body, DECISION_FIELDS, 'a decision')
   const limiter = limiterNamed(limiters, fields.limiter)
-  const { verb = 'consume', maxWaitMs, atMs } = fields
+  const { verb = 'consume', maxWaitMs } = fields
   if (!VERBS.includes(verb as Verb)) throw new BadRequest(400, 'VERB', `verb ${shown(verb)} must be one of ${VERBS.join(', ')}`)
-  belongsTo(verb, 'reserve', 'maxWaitMs', maxWaitMs)
-  belongsTo(verb, 'refund', 'atMs', atMs)
+  // An option that does nothing would hide a mistake.
+  if (maxWaitMs !== undefined && verb !== 'reserve') {
+    throw new BadRequest(400, 'OPTION', `maxWaitMs ${shown(maxWaitMs)} goes with verb reserve, not with ${verb}`)
+  }
   const { key, cost = 1, plan } = fields
   checkPlan(plan)
   // One literal, here and in `acquire`: putting it together from pieces took longer than the
   // decision.
-  const request = { verb, key, cost, plan, maxWaitMs, atMs } as DecisionRequest
+  const request = { verb, key, cost, plan, maxWaitMs } as DecisionRequest
   limiter.check(request)
   return { limiter, request }
 }
@@ -69,7 +71,7 @@ export function acquireTask(limiters: Limiters, body: unknown, signal: AbortSign
   const { key, cost = 1, plan } = fields
   checkPlan(plan)
   const request = { key, cost, plan, timeoutMs, signal } as AcquireRequest
-  limiter.check({ key: request.key, cost: request.cost, plan: request.plan, maxWaitMs: undefined, atMs: undefined })
+  limiter.check({ key: request.key, cost: request.cost, plan: request.plan, maxWaitMs: undefined })
   return { limiter, request }
 }
 
@@ -82,12 +84,6 @@ export function limiterNamed(limiters: Limiters, name: unknown): RunningLimiter 
 
 export function checkPlan(plan: unknown): void {
   if (plan !== undefined && typeof plan !== 'string') throw new BadRequest(400, 'CONFIG', `plan ${shown(plan)} must be the name of a plan`)
-}
-
-/** An option that does nothing would hide a mistake. */
-function belongsTo(verb: unknown, owner: Verb, option: string, value: unknown): void {
-  if (value === undefined || verb === owner) return
-  throw new BadRequest(400, 'OPTION', `${option} ${shown(value)} goes with verb ${owner}, not with ${verb}`)
 }
 
 export function onlyFields(body: unknown, known: readonly string[], what: string): Fields {

@@ -103,7 +103,18 @@ const settled = {
       atMs: { type: 'number', minimum: 0 },
       parts: {
         type: 'object',
-        additionalProperties: { type: 'object', properties: { resetAfterMs: { type: 'number', minimum: 0 } }, required: ['resetAfterMs'] },
+        additionalProperties: {
+          type: 'object',
+          properties: {
+            resetAfterMs: { type: 'number', minimum: 0 },
+            delayMs: {
+              description: 'How long its caller had to wait, of a reservation or a leaky bucket. Default 0.',
+              type: 'number',
+              minimum: 0,
+            },
+          },
+          required: ['resetAfterMs'],
+        },
       },
     },
     required: ['atMs', 'parts'],
@@ -113,16 +124,16 @@ const settled = {
 const question = {
   ...asked,
   verb: {
-    description: 'consume takes if allowed; peek only asks; reserve takes, maybe ahead of time; refund gives back.',
+    description:
+      'consume takes if allowed; peek only asks; reserve takes, maybe ahead of time; refund gives back as of now: a call is given back by /v1/settle.',
     enum: VERBS,
     default: 'consume',
   },
   maxWaitMs: milliseconds('Of reserve: take nothing if acting would have to wait longer.'),
-  atMs: milliseconds('Of refund: the atMs of the decision that took it.'),
 }
 
 const schemas = {
-  Question: exactly(question, ['cost', 'plan', 'verb', 'maxWaitMs', 'atMs']),
+  Question: exactly(question, ['cost', 'plan', 'verb', 'maxWaitMs']),
   Wait: exactly(
     {
       ...asked,

@@ -179,7 +179,6 @@ async function peekKey({ limiters }: Context, { params, query }: Call): Promise<
     cost: costIn(query),
     plan: query.get('plan') ?? undefined,
     maxWaitMs: undefined,
-    atMs: undefined,
   } as const
   limiter.check(request)
   return json(200, await limiter.decide(request))
@@ -196,7 +195,7 @@ function costIn(query: URLSearchParams): number {
 async function resetKey({ limiters }: Context, { params }: Call): Promise<Reply> {
   const [name, key] = params as [string, string]
   const limiter = limiterNamed(limiters, name)
-  limiter.check({ key, cost: 0, plan: undefined, maxWaitMs: undefined, atMs: undefined })
+  limiter.check({ key, cost: 0, plan: undefined, maxWaitMs: undefined })
   await limiter.reset(key)
   return { status: 204, body: undefined, type: '' }
 }

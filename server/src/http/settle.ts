@@ -25,7 +25,7 @@ export function settleTask(limiters: Limiters, body: unknown): Task<SettleReques
   checkPlan(plan)
   const request = { key, cost, plan, actual, of: takenBy(of, fields.limiter as string) } as SettleRequest
   // A key is wrong even if there is nothing to settle.
-  limiter.check({ key: request.key, cost: 0, plan: request.plan, maxWaitMs: undefined, atMs: undefined })
+  limiter.check({ key: request.key, cost: 0, plan: request.plan, maxWaitMs: undefined })
   return { limiter, request }
 }
 

@@ -48,10 +48,11 @@ export class Follower {
     const before = this.#following
     this.#following = undefined
     before?.now.close()
-    const { limits, follow } = next
+    const { limits, follow, options } = next
     if (before === undefined || follow === undefined || followedIn(next) !== before.limit) return limits
     const { type, [RULE]: rule } = limits[before.limit] as Limit
-    return { ...limits, [before.limit]: limitOf({ type }, atRate(rule, within(follow, before.now.rate))) }
+    const aheadUs = options.maxAheadMs === undefined ? undefined : Math.round(options.maxAheadMs * 1000)
+    return { ...limits, [before.limit]: limitOf({ type }, atRate(rule, within(follow, before.now.rate), aheadUs)) }
   }
 }
 

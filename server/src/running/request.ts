@@ -10,8 +10,6 @@ export interface DecisionRequest {
   readonly plan: string | undefined
   /** Of `reserve`: take nothing if acting would have to wait longer. */
   readonly maxWaitMs: number | undefined
-  /** Of `refund`: when it was taken. */
-  readonly atMs: number | undefined
 }
 
 /** A cost that is written down whether it fits or not. */

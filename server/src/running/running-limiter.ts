@@ -16,7 +16,6 @@ import {
   type Decision,
   type Entrusted,
   type Health,
-  instantUs,
   type Key,
   keyFor,
   type Listener,
@@ -171,7 +170,7 @@ export class RunningLimiter {
   }
 
   /** Throws what is wrong with a request, and touches nothing. */
-  check({ verb, key, cost, plan, maxWaitMs, atMs }: Omit<DecisionRequest, 'verb'> & { readonly verb?: Verb }): void {
+  check({ verb, key, cost, plan, maxWaitMs }: Omit<DecisionRequest, 'verb'> & { readonly verb?: Verb }): void {
     if (verb === 'refund') this.#checkGivesBack('refund')
     checkNames(key, cost, this.#names)
     for (const { name } of this.#names) {
@@ -183,7 +182,6 @@ export class RunningLimiter {
       throw new SluiceError('CONFIG', `plan ${shown(plan)} is not one of the plans of limiter '${this.#config.name}' (${plans})`)
     }
     if (maxWaitMs !== undefined) spanUs(maxWaitMs, 'maxWaitMs')
-    if (atMs !== undefined) instantUs(atMs, 'atMs')
   }
 
   /** Throws what is wrong with a permit, and touches nothing. */
@@ -232,7 +230,7 @@ export class RunningLimiter {
   /** Waits. In shadow no call waits: one that would have waited is let through. */
   async acquire({ key, cost, plan, timeoutMs, signal }: AcquireRequest): Promise<Answer & { readonly waitedMs: number }> {
     if (this.#config.shadow) {
-      const request = { verb: 'consume', key, cost, plan, maxWaitMs: undefined, atMs: undefined } as const
+      const request = { verb: 'consume', key, cost, plan, maxWaitMs: undefined } as const
       return { ...((await this.decide(request)) as Answer), waitedMs: 0 }
     }
     const waiters = this.#waiters
@@ -313,13 +311,13 @@ export class RunningLimiter {
     return Object.fromEntries(Object.entries(key).map(([name, each]) => [name, boundedKey(each)]))
   }
 
-  #make({ verb, key: asked, cost, plan, maxWaitMs, atMs }: DecisionRequest): MaybePromise<Decision | undefined> {
+  #make({ verb, key: asked, cost, plan, maxWaitMs }: DecisionRequest): MaybePromise<Decision | undefined> {
     const limiter = this.#limiter
     const key = this.#keptAs(asked)
     if (verb === 'consume') return plan === undefined ? limiter.consume(key, cost) : limiter.consume(key, cost, { plan })
     if (verb === 'peek') return limiter.peek(key, cost, planned(plan))
     if (verb === 'reserve') return limiter.reserve(key, cost, { ...planned(plan), ...(maxWaitMs === undefined ? {} : { maxWaitMs }) })
-    return limiter.refund(key, cost, { ...planned(plan), ...(atMs === undefined ? {} : { atMs }) })
+    return limiter.refund(key, cost, planned(plan))
   }
 
   #answer({ verb, key }: DecisionRequest, decision: Decision | undefined): Answer | Refunded {

@@ -14,7 +14,7 @@
  * The state and its entries are in entries.ts, how long a call has to wait is in waits.ts.
  */
 import { type Algorithm, type Format, limitOf, type ReleasedLimit, type Rule } from '../algorithm.ts'
-import { type Duration, durationUs, invalid, MAX_FILL_US, onlyOptionsOf, permitsOf } from '../rate.ts'
+import { type Duration, durationUs, invalid, MAX_COST, MAX_FILL_US, MAX_PERIOD_US, MAX_PERMITS, onlyOptionsOf, permitsOf } from '../rate.ts'
 import {
   AT,
   append,
@@ -101,6 +101,11 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
   spaced: false,
   untilReleased: true,
 
+  isLimit(figures) {
+    const capacity = figures[0] as number
+    return capacity >= 1 && capacity <= MAX_PERMITS && (figures[1] as number) <= MAX_PERIOD_US
+  },
+
   ruleOf(figures) {
     const capacity = figures[0] as number
     const us = figures[1] as number
@@ -115,6 +120,7 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
       windowUs: us === 0 ? MAX_FILL_US : us,
       words: ENTRIES + places * ENTRY_WORDS,
       freshWords: ENTRIES,
+      mostUsed: MAX_COST,
       endless: us === 0,
       leaseUs: us === 0 ? Number.POSITIVE_INFINITY : us,
       mostLeases,
@@ -174,7 +180,7 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyRule> = {
   },
 
   /** Releases what was given out under the token `ofUs`, or gives up a place in line. */
-  giveBack(_own, s, i, nowUs, cost, ofUs, _booked) {
+  giveBack(_own, s, i, nowUs, cost, ofUs, _charge) {
     const atUs = effectiveUs(s, i, nowUs)
     const entry = ofUs < 0 ? -1 : entryOf(s, i, ofUs)
     if (entry < 0 || !isLive(s, entry, atUs)) return -1

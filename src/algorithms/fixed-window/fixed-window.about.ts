@@ -1,4 +1,4 @@
-import { type About, limitSchema, permitsOf, windowOf } from '../about.ts'
+import { type About, capacityOf, limitSchema, windowOf } from '../about.ts'
 import { fixedWindow } from './fixed-window.ts'
 
 export const fixedWindowAbout: About = {
@@ -9,7 +9,7 @@ export const fixedWindowAbout: About = {
     'fixedWindow',
     'So many per calendar window: the cheapest count, and the one people can check by hand.',
     {
-      limit: permitsOf('How many one window admits: whole permits, 1 to 1e9. Required.', 5000),
+      limit: capacityOf('How many one window admits: whole permits, 0 to 1e9. Required.', 5000),
       window: windowOf('How long a window is: milliseconds, or with a unit; 1 microsecond to 366 days. Required.'),
     },
     {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { HeldKey } from '../../../test/support/held-key.ts'
-import { RULE, type Rule } from '../algorithm.ts'
+import { RULE } from '../algorithm.ts'
 import { type FixedWindowOptions, fixedWindow } from './fixed-window.ts'
 
 const MS = 1_000
@@ -205,31 +205,6 @@ test('a state takes four doubles', () => {
   expect([words, freshWords]).toEqual([4, 4])
 })
 
-describe('a charge as of an earlier time', () => {
-  const [long, short, epoch] = [
-    fixedWindow({ limit: 9, window: '10s', anchor: 'first' }),
-    fixedWindow({ limit: 9, window: '1s', anchor: 'first' }),
-    fixedWindow({ limit: 9, window: '10s' }),
-  ].map((limit) => limit[RULE]) as [Rule, Rule, Rule]
-  const charged = (to: Rule, nowUs: number, ofUs: number) => {
-    const s = new Float64Array(long.words)
-    long.algorithm.charge(long, long, s, 0, 100, 1)
-    return [to.algorithm.chargeAt?.(long, to, s, 0, nowUs, 2, ofUs), long.algorithm.fields(long, s, 0)]
-  }
-
-  test('is of the window that began just then, although it would have ended under the numbers of the caller', () => {
-    expect(charged(short, 5_000_000, 100)).toEqual([true, { count: 3, startUs: 100, endUs: 10_000_100, atUs: 5_000_000 }])
-    expect(charged(short, 5_000_000, 99)[0]).toBe(false)
-  })
-
-  test('before the first call of a window begins it, and ends it no sooner under windows of the epoch', () => {
-    expect(charged(epoch, 200, 50)).toEqual([true, { count: 3, startUs: 50, endUs: 10_000_100, atUs: 200 }])
-    expect(charged(epoch, 200, 150)).toEqual([true, { count: 3, startUs: 100, endUs: 10_000_100, atUs: 200 }])
-    expect(charged(short, 200, 50)).toEqual([true, { count: 3, startUs: 50, endUs: 10_000_100, atUs: 200 }])
-    expect(charged(long, 200, 50)).toEqual([true, { count: 3, startUs: 50, endUs: 10_000_050, atUs: 200 }])
-  })
-})
-
 test('a window tells that all of it leaves at once', () => {
   expect(fixedWindow({ limit: 1, window: '1s' })[RULE].algorithm.endsAtOnce).toBe(true)
 })
@@ -271,9 +246,9 @@ describe('the factory', () => {
 
   const bad: [unknown, string][] = [
     [undefined, 'fixedWindow undefined must be an object with limit, window, anchor'],
-    [{ limit: 0, window: '1s' }, 'fixedWindow limit 0 must be a whole number from 1 to 1,000,000,000'],
-    [{ limit: 1.5, window: '1s' }, 'fixedWindow limit 1.5 must be a whole number from 1 to 1,000,000,000'],
-    [{ limit: 1_000_000_001, window: '1s' }, 'fixedWindow limit 1000000001 must be a whole number from 1 to 1,000,000,000'],
+    [{ limit: -1, window: '1s' }, 'fixedWindow limit -1 must be a whole number from 0 to 1,000,000,000'],
+    [{ limit: 1.5, window: '1s' }, 'fixedWindow limit 1.5 must be a whole number from 0 to 1,000,000,000'],
+    [{ limit: 1_000_000_001, window: '1s' }, 'fixedWindow limit 1000000001 must be a whole number from 0 to 1,000,000,000'],
     [{ limit: 1, window: 0 }, 'fixedWindow window 0 must be from 1 microsecond to 366 days'],
     [{ limit: 1, window: '367d' }, 'fixedWindow window "367d" must be from 1 microsecond to 366 days'],
     [{ limit: 1, window: 0.0001 }, 'fixedWindow window 0.0001 must be a whole number of microseconds'],

@@ -6,7 +6,7 @@
  * later one stays. A count of 0 is no window at all: it equals a key that was never used.
  */
 import { type Algorithm, type Format, type Limit, limitOf, type Rule } from '../algorithm.ts'
-import { type Duration, durationUs, invalid, onlyOptionsOf, permitsOf } from '../rate.ts'
+import { type Duration, durationUs, invalid, MAX_COUNT, MAX_PERIOD_US, MAX_PERMITS, onlyOptionsOf, permitsOf } from '../rate.ts'
 
 const START = 0
 const END = 1
@@ -15,7 +15,7 @@ const AT = 3
 const WORDS = 4
 
 export interface FixedWindowOptions {
-  /** How many one window admits: whole permits, 1 to 1e9. */
+  /** How many one window admits: whole permits, 0 (nothing passes) to 1e9. */
   readonly limit: number
   /** How long a window is: milliseconds or `'10s'`, 1 microsecond to 366 days. */
   readonly window: Duration
@@ -32,7 +32,7 @@ export function fixedWindow(options: FixedWindowOptions): FixedWindowLimit {
   onlyOptionsOf('fixedWindow', options, ['limit', 'window', 'anchor'])
   const { limit, window, anchor = 'epoch' } = options
   const windowUs = durationUs(window, 'fixedWindow window')
-  const figures = [permitsOf(limit, 'fixedWindow limit'), windowUs, anchor === 'first' ? 1 : 0, offsetUs(anchor, windowUs)]
+  const figures = [permitsOf(limit, 'fixedWindow limit', 0), windowUs, anchor === 'first' ? 1 : 0, offsetUs(anchor, windowUs)]
   return limitOf({ type: 'fixedWindow', limit, window, anchor }, fixedWindowAlgorithm.ruleOf(figures))
 }
 
@@ -66,6 +66,13 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
   spaced: false,
   endsAtOnce: true,
 
+  isLimit(figures) {
+    const windowUs = figures[1] as number
+    const offset = figures[3] as number
+    const isWindow = windowUs >= 1 && windowUs <= MAX_PERIOD_US && (figures[0] as number) <= MAX_PERMITS
+    return isWindow && (figures[2] === 0 ? offset < windowUs : figures[2] === 1 && offset === 0)
+  },
+
   ruleOf(figures) {
     return Object.freeze({
       algorithm: fixedWindowAlgorithm,
@@ -75,6 +82,7 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
       windowUs: figures[1] as number,
       words: WORDS,
       freshWords: WORDS,
+      mostUsed: MAX_COUNT,
       fromFirst: figures[2] === 1,
       offsetUs: figures[3] as number,
     })
@@ -120,23 +128,7 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
     return atUs - nowUs
   },
 
-  /** A call that charged nothing began no window: then its time does. */
-  chargeAt(own, to, s, i, nowUs, cost, ofUs) {
-    const atUs = effectiveUs(s, i, nowUs)
-    const timeUs = Math.min(ofUs, atUs)
-    const count = used(own, s, i, nowUs)
-    const isOfWindow = count > 0 && timeUs >= (s[i + START] as number)
-    const endUs = (isOfWindow && to.fromFirst ? (s[i + START] as number) : windowStartUs(to, timeUs)) + to.windowUs
-    if (!isOfWindow && atUs >= endUs) return false
-    const isOnlyLater = !isOfWindow && to.fromFirst && (s[i + END] as number) - (s[i + START] as number) === to.windowUs
-    s[i + END] = count === 0 || isOnlyLater ? endUs : Math.max(s[i + END] as number, endUs)
-    if (!isOfWindow) s[i + START] = timeUs
-    s[i + COUNT] = count + cost
-    s[i + AT] = atUs
-    return true
-  },
-
-  giveBack(own, s, i, nowUs, cost, ofUs, _booked) {
+  giveBack(own, s, i, nowUs, cost, ofUs, _charge) {
     const count = used(own, s, i, nowUs)
     if (count === 0 || (ofUs >= 0 && (ofUs < (s[i + START] as number) || ofUs >= (s[i + END] as number)))) return -1
     const given = Math.min(count, cost)

@@ -1,4 +1,4 @@
-import { type About, limitSchema, permitsOf, rateOf } from '../about.ts'
+import { type About, capacityOf, limitSchema, rateOf } from '../about.ts'
 import { gcra } from './gcra.ts'
 
 export const gcraAbout: About = {
@@ -7,6 +7,6 @@ export const gcraAbout: About = {
   sample: (capacity, rate) => gcra({ rate, burst: capacity }),
   schema: limitSchema('gcra', 'A steady pace with a burst, in one number per key: the default choice.', {
     rate: rateOf('The steady pace: permits per time. Required.'),
-    burst: permitsOf('What an idle key admits at once: whole permits, 1 to 1e9. Required.', 20),
+    burst: capacityOf('What an idle key admits at once: whole permits, 0 to 1e9. Required.', 20),
   }),
 }

@@ -1,34 +1,23 @@
 /**
  * GCRA: one number, the theoretical arrival time (TAT), the moment at which the key is idle again.
- * See gcra.md.
- *
- * State: a level (../level.ts). Only a level above the capacity, booked ahead, carries its date,
- * until it is written again below it; otherwise the date is -1. Without a date an earlier reading
- * of the clock sees a higher level, up to the capacity that the state was written under.
+ * See gcra.md. State: a level (../level.ts).
  */
 import { type Algorithm, type Format, type Limit, limitOf } from '../algorithm.ts'
+import { bookedAhead, keptRule } from '../kept-pace.ts'
 import {
-  cutToCapacity,
-  dateIfBooked,
-  isBelowCapacity,
-  isDated,
-  isWithinCapacity,
+  isLevel,
   type LevelRule,
-  levelCancel,
   levelCharge,
-  levelDueUs,
   levelFields,
   levelGiveBack,
-  levelGiveRest,
+  levelMovesInUs,
   levelRepair,
   levelResetUs,
   levelRule,
   levelUntilUs,
   levelUsed,
-  reachedUs,
-  shorten,
 } from '../level.ts'
-import { levelFigures, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
+import { onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
 
 export interface GcraOptions {
   /**
@@ -36,16 +25,16 @@ export interface GcraOptions {
    * second.
    */
   readonly rate: Rate
-  /** The permits that an idle key admits at once: whole, 1 to 1e9. */
+  /** The permits that an idle key admits at once: whole, 0 (nothing passes) to 1e9. */
   readonly burst: number
 }
 
 /** A steady pace with a burst, in one number per key: the default choice. */
 export function gcra(options: GcraOptions): GcraLimit {
   onlyOptionsOf('gcra', options, ['rate', 'burst'])
-  const pace = paceOf(options.rate, 'gcra rate')
-  const capacity = permitsOf(options.burst, 'gcra burst')
-  const rule = gcraAlgorithm.ruleOf(levelFigures(capacity, pace))
+  const pace = paceOf(options.rate, 'gcra rate', 'burst')
+  const capacity = permitsOf(options.burst, 'gcra burst', 0)
+  const rule = keptRule(gcraAlgorithm, capacity, pace)
   return limitOf({ type: 'gcra', rate: options.rate, burst: options.burst }, rule)
 }
 
@@ -56,51 +45,18 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
   bookable: true,
   spaced: false,
 
+  isLimit: isLevel,
+  bookedAhead,
   ruleOf: (figures) => levelRule(gcraAlgorithm, figures),
-
-  repair(own, s, i, nowUs) {
-    // Mostly the level is below the capacity. Then it needs no date, and one that it has is not
-    // ahead of now by a window: a TAT is never before its date.
-    return !isBelowCapacity(own, s, i, nowUs) && redate(own, s, i, nowUs)
-  },
-
+  repair: levelRepair,
   used: levelUsed,
   untilUs: levelUntilUs,
+  movesInUs: levelMovesInUs,
   resetUs: levelResetUs,
-  dueUs: levelDueUs,
-
-  charge(own, to, s, i, nowUs, cost) {
-    const lateUs = levelCharge(own, to, s, i, nowUs, cost)
-    dateIfBooked(to, s, i, nowUs)
-    return lateUs
-  },
-
-  giveBack(own, s, i, nowUs, cost, ofUs, booked) {
-    const given =
-      booked === undefined
-        ? levelGiveBack(own, s, i, nowUs, cost, ofUs)
-        : levelCancel(own, s, i, nowUs, cost, booked, booked.rule.toleranceUs, booked.rule.tolerancePart)
-    if (given >= 0) dateIfBooked(own, s, i, nowUs)
-    return given
-  },
-
-  giveRest(own, s, i, nowUs, cost, left) {
-    const given = levelGiveRest(own, s, i, nowUs, cost, left)
-    if (given >= 0) dateIfBooked(own, s, i, nowUs)
-    return given
-  },
-
-  actUs: (rule, ticket) => reachedUs(ticket, rule.toleranceUs, rule.tolerancePart),
-  shorten,
+  charge: levelCharge,
+  giveBack: levelGiveBack,
 
   fields: (_own, s, i) => levelFields(s, i),
 }
 
 export const gcraFormat: Format = { format: 1, algorithm: gcraAlgorithm, figures: 3 }
-
-function redate(own: LevelRule, s: Float64Array, i: number, nowUs: number): boolean {
-  if (!isDated(s, i)) return !isWithinCapacity(own, s, i, nowUs) && cutToCapacity(own, s, i, nowUs)
-  if (!levelRepair(own, s, i, nowUs)) return false
-  dateIfBooked(own, s, i, nowUs)
-  return true
-}

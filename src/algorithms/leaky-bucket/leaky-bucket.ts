@@ -7,29 +7,26 @@
  * departures are evenly spaced.
  */
 import { type Algorithm, type Format, type Limit, limitOf } from '../algorithm.ts'
-import { mulDiv, remainder } from '../arithmetic.ts'
+import { bookedAhead, keptRule } from '../kept-pace.ts'
 import {
+  isLevel,
   type LevelRule,
-  levelCancel,
   levelCharge,
-  levelDrainedUs,
   levelGiveBack,
-  levelGiveRest,
   levelInPermits,
+  levelMovesInUs,
   levelRepair,
   levelResetUs,
   levelRule,
   levelUntilUs,
   levelUsed,
-  reachedUs,
-  shorten,
 } from '../level.ts'
-import { levelFigures, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
+import { onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
 
 export interface LeakyBucketOptions {
   /**
-   * How much water the bucket holds, and so how many may stand in the queue: whole permits, 1 to
-   * 1e9.
+   * How much water the bucket holds, and so how many may stand in the queue: whole permits, 0
+   * (nothing passes) to 1e9.
    */
   readonly capacity: number
   /**
@@ -42,9 +39,9 @@ export interface LeakyBucketOptions {
 /** A queue that drains at a steady pace: callers that wait out `delayMs` leave it evenly spaced. */
 export function leakyBucket(options: LeakyBucketOptions): LeakyBucketLimit {
   onlyOptionsOf('leakyBucket', options, ['capacity', 'leak'])
-  const pace = paceOf(options.leak, 'leakyBucket leak')
-  const capacity = permitsOf(options.capacity, 'leakyBucket capacity')
-  const rule = leakyBucketAlgorithm.ruleOf(levelFigures(capacity, pace))
+  const pace = paceOf(options.leak, 'leakyBucket leak', 'capacity')
+  const capacity = permitsOf(options.capacity, 'leakyBucket capacity', 0)
+  const rule = keptRule(leakyBucketAlgorithm, capacity, pace)
   return limitOf({ type: 'leakyBucket', capacity: options.capacity, leak: options.leak }, rule)
 }
 
@@ -55,32 +52,17 @@ export const leakyBucketAlgorithm: Algorithm<LevelRule> = {
   bookable: true,
   spaced: true,
 
+  isLimit: isLevel,
+  bookedAhead,
   ruleOf: (figures) => levelRule(leakyBucketAlgorithm, figures),
   repair: levelRepair,
   used: levelUsed,
   untilUs: levelUntilUs,
+  movesInUs: levelMovesInUs,
   resetUs: levelResetUs,
 
-  /** A caller that pours in now acts when the water that is there already has leaked. */
-  dueUs: levelDrainedUs,
-
   charge: levelCharge,
-
-  /** The time of a reservation comes when only its own water is left of what was there. */
-  giveBack(own, s, i, nowUs, cost, ofUs, booked) {
-    if (booked === undefined) return levelGiveBack(own, s, i, nowUs, cost, ofUs)
-    const costUs = mulDiv(cost, own.periodUs, own.permits)
-    return levelCancel(own, s, i, nowUs, cost, booked, costUs, remainder[0] as number)
-  },
-
-  giveRest: levelGiveRest,
-
-  actUs(rule, ticket, cost) {
-    const costUs = mulDiv(cost, rule.periodUs, rule.permits)
-    return reachedUs(ticket, costUs, remainder[0] as number)
-  },
-
-  shorten,
+  giveBack: levelGiveBack,
 
   fields(own, s, i) {
     const { whole, part, atUs } = levelInPermits(own, s, i)

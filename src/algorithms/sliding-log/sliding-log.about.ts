@@ -7,10 +7,10 @@ export const slidingLogAbout: About = {
   sample: (capacity, { per }) => slidingLog({ limit: capacity, window: per }),
   schema: limitSchema('slidingLog', 'Never more than the limit in any window: exact, at the price of remembering every admission.', {
     limit: {
-      description: 'How many any window admits at most: whole permits, 1 to 100,000. Each admission held takes 16 bytes. Required.',
+      description: 'How many any window admits at most: whole permits, 0 to 100,000. Each admission held takes 16 bytes. Required.',
       examples: [100],
       type: 'integer',
-      minimum: 1,
+      minimum: 0,
       maximum: 100_000,
     },
     window: windowOf('How long the window is: milliseconds, or with a unit; 1 microsecond to 366 days. Required.'),

@@ -18,7 +18,7 @@
  * entry that was given back and is not the newest stays as one that counts nothing.
  */
 import { type Algorithm, type Format, type Limit, limitOf, type Rule } from '../algorithm.ts'
-import { type Duration, durationUs, invalid, onlyOptionsOf } from '../rate.ts'
+import { type Duration, durationUs, invalid, MAX_PERIOD_US, onlyOptionsOf } from '../rate.ts'
 import { moveWords } from '../words.ts'
 
 const FIRST = 0
@@ -43,15 +43,17 @@ const SEGMENT = 256
 const SMALL = 64
 
 /**
- * A log keeps 16 bytes per admission in memory: at this limit 2 MB for one key, with the room
- * behind the entries.
+ * A log keeps 16 bytes for each permit in use, and has room for twice its limit: at this limit 4 MB
+ * for one key, with the room behind the entries.
  */
 const MAX_LOG = 100_000
+/** More places than any ring has. */
+const MOST_ROOM = 300_000
 
 export interface SlidingLogOptions {
   /**
-   * How many any window admits at most: whole permits, 1 to 100,000. Each admission held takes
-   * 16 bytes, equal microseconds together.
+   * How many any window admits at most: whole permits, 0 (nothing passes) to 100,000. Each
+   * admission held takes 16 bytes, equal microseconds together.
    */
   readonly limit: number
   /** How long the window is: milliseconds or `'10s'`, 1 microsecond to 366 days. */
@@ -65,8 +67,8 @@ export interface SlidingLogOptions {
 export function slidingLog(options: SlidingLogOptions): SlidingLogLimit {
   onlyOptionsOf('slidingLog', options, ['limit', 'window'])
   const { limit, window } = options
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LOG) {
-    throw invalid('slidingLog limit', limit, 'must be a whole number from 1 to 100,000, because every admission is kept')
+  if (!Number.isInteger(limit) || limit < 0 || limit > MAX_LOG) {
+    throw invalid('slidingLog limit', limit, 'must be a whole number from 0 to 100,000, because every admission is kept')
   }
   const figures = [limit, durationUs(window, 'slidingLog window')]
   return limitOf({ type: 'slidingLog', limit, window }, slidingLogAlgorithm.ruleOf(figures))
@@ -80,30 +82,40 @@ export const slidingLogAlgorithm: Algorithm = {
   spaced: false,
   maxCapacity: MAX_LOG,
 
+  /** Callers that wait claim up to twice their limit and one. */
+  isLimit(figures) {
+    const windowUs = figures[1] as number
+    return windowUs >= 1 && windowUs <= MAX_PERIOD_US && roomFor(2 * (figures[0] as number)) <= MOST_ROOM
+  },
+
   ruleOf(figures) {
     const capacity = figures[0] as number
+    const mostUsed = 2 * Math.max(1, capacity)
     return Object.freeze({
       algorithm: slidingLogAlgorithm,
       capacity,
       figures,
       numbers: figures.join(' '),
       windowUs: figures[1] as number,
-      // A ring for as many as it admits: what is charged beyond that is the newest.
-      words: wordsIn(roomFor(capacity)),
+      words: wordsIn(roomFor(mostUsed)),
       freshWords: ENTRIES,
+      mostUsed,
     })
   },
 
   /**
-   * A state whose places lie outside of its ring is damaged: no number of words is enough for it.
+   * A state whose places lie outside of its ring is damaged: no number of words is enough for it. A
+   * log keeps its entries under a smaller limit, so its ring may be larger than that has room for.
    */
   neededWords(s, i) {
     const held = s[i + HELD] as number
     const first = s[i + FIRST] as number
     const room = s[i + ROOM] as number
-    if (held - 1 > room || (held > 0 && first > 0 && first >= room)) return Number.POSITIVE_INFINITY
+    if (room > MOST_ROOM || held - 1 > room || (held > 0 && first > 0 && first >= room)) return Number.POSITIVE_INFINITY
     return wordsIn(held <= room ? room : Math.max(room, roomFor(Math.min(held, s[i + TOTAL] as number))))
   },
+
+  heldWords: (s, i) => wordsIn(s[i + ROOM] as number),
 
   /**
    * A state dated more than one window ahead is re-dated: what counted then counts as admitted now.
@@ -134,27 +146,19 @@ export const slidingLogAlgorithm: Algorithm = {
   },
 
   /**
-   * The entries keep their times. Those that have left the state's window or the caller's are
-   * dropped.
+   * The entries keep their times, under a smaller limit too. Those that have left the state's
+   * window or the caller's are dropped.
    */
   charge(own, to, s, i, nowUs, cost) {
     const atUs = effectiveUs(s, i, nowUs)
-    moveTo(own, to, s, i, nowUs, atUs)
+    dropLeft(own, s, i, nowUs)
+    if (own !== to) dropLeft(to, s, i, nowUs)
     add(to, s, i, atUs, cost)
     s[i + AT] = atUs
     return atUs - nowUs
   },
 
-  chargeAt(own, to, s, i, nowUs, cost, ofUs) {
-    const atUs = effectiveUs(s, i, nowUs)
-    if (ofUs + to.windowUs <= atUs) return false
-    moveTo(own, to, s, i, nowUs, atUs)
-    add(to, s, i, Math.min(ofUs, atUs), cost)
-    s[i + AT] = atUs
-    return true
-  },
-
-  giveBack(own, s, i, nowUs, cost, ofUs, _booked) {
+  giveBack(own, s, i, nowUs, cost, ofUs, _charge) {
     const left = leftBy(own, s, i, nowUs)
     const entry = ofUs < 0 ? (s[i + HELD] as number) - 1 : entryOf(s, i, left, ofUs)
     if (entry < left) return -1
@@ -357,73 +361,16 @@ function endWith(s: Float64Array, i: number, entry: number, count: number): void
   else s[i + LAST_SUM] = sumAt(s, i, placeOf(s, i, entry - 1))
 }
 
-/**
- * Drops what has left, by the numbers of the state and of the caller, and writes the state under
- * the caller's.
- */
-function moveTo(own: Rule, to: Rule, s: Float64Array, i: number, nowUs: number, atUs: number): void {
-  dropLeft(own, s, i, nowUs)
-  if (own === to) return
-  dropLeft(to, s, i, nowUs)
-  if ((s[i + ROOM] as number) > roomIn(to, s, i)) fitInto(to, s, i, atUs)
-}
-
-/**
- * Adds to the entry of a time, or makes it. Debt does not make a log grow: it is added to the next
- * entry, or to the newest, which is of that time then.
- */
+/** Adds to the newest entry, if that is of this time, or makes one. No entry is of a later time. */
 function add(to: Rule, s: Float64Array, i: number, timeUs: number, cost: number): void {
-  const isHeld = (s[i + HELD] as number) > 0
-  if (isHeld && (s[i + NEWEST] as number) > timeUs) {
-    addBefore(to, s, i, timeUs, cost)
-    return
-  }
-  if (isHeld && (s[i + NEWEST] === timeUs || (s[i + TOTAL] as number) > to.capacity))
-    s[i + NEWEST_COUNT] = (s[i + NEWEST_COUNT] as number) + cost
-  else append(to, s, i, cost)
-  s[i + NEWEST] = timeUs
+  if ((s[i + HELD] as number) > 0 && s[i + NEWEST] === timeUs) s[i + NEWEST_COUNT] = (s[i + NEWEST_COUNT] as number) + cost
+  else append(to, s, i, timeUs, cost)
   if ((s[i + HELD] as number) === 1) begin(s, i, timeUs)
   s[i + TOTAL] = (s[i + TOTAL] as number) + cost
 }
 
-/** The same where the newest entry is of a later time. */
-function addBefore(to: Rule, s: Float64Array, i: number, timeUs: number, cost: number): void {
-  let entry = entryFrom(s, i, 0, timeUs)
-  if ((s[i + TOTAL] as number) > to.capacity) {
-    // Not to one that was given back whole. The newest has something.
-    while (countOf(s, i, entry) === 0) entry += 1
-  } else if (timeOf(s, i, entry) > timeUs) {
-    makeRoom(to, s, i)
-    entry = entryFrom(s, i, 0, timeUs)
-    insert(s, i, entry, timeUs)
-  }
-  addTo(s, i, entry, cost)
-}
-
-/**
- * Makes an entry that counts nothing before another: those of the ring from there on move one place
- * on.
- */
-function insert(s: Float64Array, i: number, at: number, timeUs: number): void {
-  const newest = (s[i + HELD] as number) - 1
-  for (let entry = newest - 1; entry >= at; entry -= 1) {
-    const place = placeOf(s, i, entry)
-    const count = countAt(s, i, place)
-    put(s, i, placeOf(s, i, entry + 1), timeAt(s, i, place), count)
-  }
-  put(s, i, placeOf(s, i, at), timeUs, 0)
-  // Counts have become sums again.
-  for (let entry = at; entry <= newest; entry += 1) {
-    const place = placeOf(s, i, entry)
-    addToSum(s, i, place, sumBefore(s, i, place))
-  }
-  s[i + LAST_SUM] = sumAt(s, i, placeOf(s, i, newest))
-  s[i + HELD] = newest + 2
-  if (at === 0) s[i + OLDEST] = timeUs
-}
-
 /** Makes an entry the newest. The one that was it moves into the ring. */
-function append(to: Rule, s: Float64Array, i: number, count: number): void {
+function append(to: Rule, s: Float64Array, i: number, timeUs: number, count: number): void {
   if ((s[i + HELD] as number) > 0) {
     makeRoom(to, s, i)
     const place = placeOf(s, i, (s[i + HELD] as number) - 1)
@@ -432,20 +379,13 @@ function append(to: Rule, s: Float64Array, i: number, count: number): void {
     s[i + LAST_SUM] = sum
   }
   s[i + HELD] = (s[i + HELD] as number) + 1
+  s[i + NEWEST] = timeUs
   s[i + NEWEST_COUNT] = count
 }
 
-/** The places that a ring may have: a smaller log has less room. */
+/** The places that a ring may have when an entry is added under these numbers. */
 function roomIn(to: Rule, s: Float64Array, i: number): number {
   return Math.floor((Math.min(s.length - i, to.words) - ENTRIES) / ENTRY_WORDS)
-}
-
-/** More entries than a smaller log has places for become one, as of now. */
-function fitInto(to: Rule, s: Float64Array, i: number, atUs: number): void {
-  if ((s[i + HELD] as number) > 1) straighten(s, i)
-  const most = roomIn(to, s, i)
-  if ((s[i + HELD] as number) - 1 > most) gather(s, i, atUs, s[i + TOTAL] as number)
-  else s[i + ROOM] = most
 }
 
 /** Makes room for one more entry in the ring, of a log that has a newest one. */

@@ -1,4 +1,4 @@
-import { type About, limitSchema, permitsOf, windowOf } from '../about.ts'
+import { type About, capacityOf, limitSchema, windowOf } from '../about.ts'
 import { slidingWindow } from './sliding-window.ts'
 
 export const slidingWindowAbout: About = {
@@ -9,17 +9,18 @@ export const slidingWindowAbout: About = {
     'slidingWindow',
     'A window that slides in small steps: no burst at the boundary, at a fixed cost per key.',
     {
-      limit: permitsOf('How many are admitted in a window: whole permits, 1 to 1e9. Required.', 100),
+      limit: capacityOf('How many are admitted in a window: whole permits, 0 to 1e9. Required.', 100),
       window: windowOf('How long the window is: milliseconds, or with a unit; 1 microsecond to 366 days. Required.'),
     },
     {
       slots: {
-        description: 'Into how many sub-windows it is cut: whole, 1 to 1000. More are smoother and take 8 bytes per key each.',
+        description:
+          'Into how many sub-windows it is cut, each a whole number of microseconds: 1 to 100. More are smoother and take 8 bytes per key each.',
         default: 10,
-        examples: [10, 60],
+        examples: [10, 50],
         type: 'integer',
         minimum: 1,
-        maximum: 1000,
+        maximum: 100,
       },
     },
   ),

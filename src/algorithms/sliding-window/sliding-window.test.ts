@@ -41,20 +41,6 @@ describe('the number line of 10 a second in 2 slots', () => {
   })
 })
 
-test('slots that are no whole number of microseconds never drift: a second in 7', () => {
-  const slotAt = (us: number) => {
-    const key = new HeldKey(slidingWindow({ limit: 1, window: '1s', slots: 7 }))
-    key.take(us)
-    return Object.keys(key.state).find((name) => /^\d+$/.test(name))
-  }
-  const startUs = 1_700_000_000 * SECOND
-  for (let slot = 0; slot < 7; slot++) {
-    const firstUs = startUs + Math.ceil((slot * SECOND) / 7)
-    const number = 1_700_000_000 * 7 + slot
-    expect([slotAt(firstUs - 1), slotAt(firstUs)]).toEqual([`${number - 1}`, `${number}`])
-  }
-})
-
 test('after an idle gap nothing stale counts, wherever the ring comes round to', () => {
   for (let gap = 11; gap < 40; gap++) {
     const key = new HeldKey(slidingWindow({ limit: 10, window: '1s', slots: 10 }))
@@ -102,10 +88,10 @@ describe('other numbers', () => {
     const key = new HeldKey(limit(10, '1s', 2))
     key.take(400 * MS, 8)
     const before = key.state
-    key.under(limit(5, '2s', 3))
+    key.under(limit(5, '2s', 4))
     expect([key.remaining(500 * MS), key.take(500 * MS), key.resetUs(500 * MS)]).toEqual([0, 750 * MS, SECOND])
     expect([key.state, key.numbers]).toEqual([before, '10 1000000 2'])
-    key.under(limit(20, '2s', 3))
+    key.under(limit(20, '2s', 4))
     expect(key.remaining(500 * MS)).toBe(12)
   })
 
@@ -125,18 +111,20 @@ describe('other numbers', () => {
     expect([key.state, key.numbers]).toEqual([{ atUs: 1_250_000, 1: 7 }, '20 2000000 2'])
   })
 
-  test('whose slots only look alike in lowest terms are other slots', () => {
-    const key = new HeldKey(limit(10, '1s', 7))
+  test('of as many slots, or of slots as long, are other slots', () => {
+    const key = new HeldKey(limit(10, '1s', 5))
     key.take(0, 3)
-    key.under(limit(10, '7s', 7)).take(900 * MS)
-    expect([key.state, key.used(6_999 * MS)]).toEqual([{ atUs: 900_000, 0: 4 }, 4])
+    key.under(limit(10, '2s', 5)).take(900 * MS)
+    expect([key.state, key.numbers]).toEqual([{ atUs: 900_000, 2: 4 }, '10 2000000 5'])
+    key.under(limit(10, '4s', 10)).take(900 * MS)
+    expect([key.state, key.numbers]).toEqual([{ atUs: 900_000, 2: 5 }, '10 4000000 10'])
   })
 
   test('in turn hold nothing for longer than a window', () => {
     const key = new HeldKey(limit(3, '1s', 2))
     key.take(0, 3)
     for (let ms = 100; ms < 1000; ms += 100) {
-      key.under(limit(3 + ((ms / 100) % 2), '1s', 3)).take(ms * MS)
+      key.under(limit(3 + ((ms / 100) % 2), '1s', 4)).take(ms * MS)
       expect(key.resetUs(ms * MS)).toBeLessThanOrEqual(1_500 * MS)
     }
   })
@@ -144,7 +132,7 @@ describe('other numbers', () => {
   test('to more slots or fewer keep what was used', () => {
     const key = new HeldKey(limit(10, '1s', 2))
     key.take(0, 4)
-    for (const [k, slots] of [60, 1, 100, 7].entries()) {
+    for (const [k, slots] of [64, 1, 100, 8].entries()) {
       key.under(limit(10, '1s', slots)).take(0)
       expect(key.used(0)).toBe(5 + k)
     }
@@ -235,13 +223,12 @@ class Slots {
     return us >= this.atUs && [...this.counts].every(([slot, count]) => count === 0 || slot < oldest)
   }
 
-  chargeAt(nowUs: number, cost: number, ofUs: number): boolean {
+  charge(nowUs: number, cost: number): number {
     const atUs = Math.max(nowUs, this.atUs)
-    const slot = this.slotOf(Math.min(ofUs, atUs))
-    if (slot < this.slotOf(atUs) - this.#slots) return false
+    const slot = this.slotOf(atUs)
     this.counts.set(slot, this.#count(slot) + cost)
     this.atUs = atUs
-    return true
+    return atUs - nowUs
   }
 
   give(nowUs: number, cost: number, ofUs: number): number {
@@ -258,50 +245,40 @@ class Slots {
   }
 }
 
-test.each([1, 3, 7, 10])(
-  'a window of 50 microseconds in %i slots, charged and given back as of any time, is what its slots say',
-  (slots) => {
-    const rule = slidingWindow({ limit: 20, window: '50us', slots })[RULE]
-    const { charge, chargeAt, giveBack, repair, used, untilUs, resetUs } = rule.algorithm
-    expect([rule.words, rule.freshWords]).toEqual([3 + slots + 1, 3 + slots + 1])
-    const random = new Random(slots)
-    const s = new Float64Array(rule.words + 4).fill(-7)
-    s.fill(0, 2, 2 + rule.words)
-    const model = new Slots(slots, 50)
-    let nowUs = 0
-    for (let step = 0; step < 600; step++) {
-      nowUs += random.pick([0, 1, random.whole(0, 6), random.whole(0, 70), -random.whole(0, 30)])
-      nowUs = Math.max(0, nowUs, model.atUs - 50)
-      const [cost, room] = [random.whole(1, 6), random.whole(0, 20)]
-      const ofUs = Math.max(0, nowUs - random.whole(-3, 70))
-      const of = random.pick([-1, ofUs])
-      const laterUs = Math.max(0, nowUs + random.pick([0, random.whole(0, 60), -random.whole(0, 5)]))
-      const act = random.pick(['charge', 'charge', 'chargeAt', 'give'] as const)
-      const [written, expected] = {
-        charge: () => [charge(rule, rule, s, 2, nowUs, cost) >= 0, model.chargeAt(nowUs, cost, Number.POSITIVE_INFINITY)],
-        chargeAt: () => [chargeAt?.(rule, rule, s, 2, nowUs, cost, ofUs), model.chargeAt(nowUs, cost, ofUs)],
-        give: () => [giveBack(rule, s, 2, nowUs, cost, of, undefined), model.give(nowUs, cost, of)],
-      }[act]()
-      const seen = [
-        used(rule, s, 2, laterUs),
-        untilUs(rule, s, 2, laterUs, room),
-        resetUs(rule, s, 2, laterUs),
-        repair(rule, s, 2, laterUs),
-      ]
-      const fitsInUs = model.firstUs(laterUs, (us) => model.used(us) <= room)
-      const idleInUs = model.firstUs(laterUs, (us) => model.isIdle(us))
-      expect([{ step, act, nowUs, cost, of, ofUs }, written, ...seen]).toEqual([
-        { step, act, nowUs, cost, of, ofUs },
-        expected,
-        model.used(laterUs),
-        fitsInUs,
-        idleInUs,
-        false,
-      ])
-    }
-    expect([...s.subarray(0, 2), ...s.subarray(2 + rule.words)]).toEqual([-7, -7, -7, -7])
-  },
-)
+test.each([1, 2, 5, 10])('a window of 50 microseconds in %i slots, charged and given back, is what its slots say', (slots) => {
+  const rule = slidingWindow({ limit: 20, window: '50us', slots })[RULE]
+  const { charge, giveBack, repair, used, untilUs, resetUs } = rule.algorithm
+  expect([rule.words, rule.freshWords]).toEqual([3 + slots + 1, 3 + slots + 1])
+  const random = new Random(slots)
+  const s = new Float64Array(rule.words + 4).fill(-7)
+  s.fill(0, 2, 2 + rule.words)
+  const model = new Slots(slots, 50)
+  let nowUs = 0
+  for (let step = 0; step < 600; step++) {
+    nowUs += random.pick([0, 1, random.whole(0, 6), random.whole(0, 70), -random.whole(0, 30)])
+    nowUs = Math.max(0, nowUs, model.atUs - 50)
+    const [cost, room] = [random.whole(1, 6), random.whole(0, 20)]
+    const ofUs = random.pick([-1, Math.max(0, nowUs - random.whole(-3, 70))])
+    const laterUs = Math.max(0, nowUs + random.pick([0, random.whole(0, 60), -random.whole(0, 5)]))
+    const act = random.pick(['charge', 'charge', 'give'] as const)
+    const [written, expected] = {
+      charge: () => [charge(rule, rule, s, 2, nowUs, cost), model.charge(nowUs, cost)],
+      give: () => [giveBack(rule, s, 2, nowUs, cost, ofUs, undefined), model.give(nowUs, cost, ofUs)],
+    }[act]()
+    const seen = [used(rule, s, 2, laterUs), untilUs(rule, s, 2, laterUs, room), resetUs(rule, s, 2, laterUs), repair(rule, s, 2, laterUs)]
+    const fitsInUs = model.firstUs(laterUs, (us) => model.used(us) <= room)
+    const idleInUs = model.firstUs(laterUs, (us) => model.isIdle(us))
+    expect([{ step, act, nowUs, cost, ofUs }, written, ...seen]).toEqual([
+      { step, act, nowUs, cost, ofUs },
+      expected,
+      model.used(laterUs),
+      fitsInUs,
+      idleInUs,
+      false,
+    ])
+  }
+  expect([...s.subarray(0, 2), ...s.subarray(2 + rule.words)]).toEqual([-7, -7, -7, -7])
+})
 
 describe('the factory', () => {
   const rule = (options: SlidingWindowOptions) => slidingWindow(options)[RULE]
@@ -314,26 +291,49 @@ describe('the factory', () => {
     expect(slidingWindow(json)[RULE]).toEqual(limit[RULE])
   })
 
-  test('knows how long a charge is felt: a window and one slot, rounded up', () => {
-    expect([rule({ limit: 1, window: '1s', slots: 7 }).windowUs, rule({ limit: 1, window: '1s', slots: 1 }).windowUs]).toEqual([
-      1_142_858,
+  test('knows how long a charge is felt: a window and one slot', () => {
+    expect([rule({ limit: 1, window: '1s', slots: 8 }).windowUs, rule({ limit: 1, window: '1s', slots: 1 }).windowUs]).toEqual([
+      1_125_000,
       2 * SECOND,
     ])
   })
 
-  test('cuts a window that is shorter than 10 microseconds into as many slots as it has', () => {
-    expect([rule({ limit: 1, window: '1us' }).numbers, rule({ limit: 1, window: '9us' }).numbers]).toEqual(['1 1 1', '1 9 9'])
+  test('cuts a window into ten slots, or into the largest smaller number that divides it', () => {
+    const windows = ['1s', '1us', '9us', '11us', '12us', '1000003us'] as const
+    expect(windows.map((window) => rule({ limit: 1, window }).numbers)).toEqual([
+      '1 1000000 10',
+      '1 1 1',
+      '1 9 9',
+      '1 11 1',
+      '1 12 6',
+      '1 1000003 1',
+    ])
+  })
+
+  test('takes any number of slots from 1 to 100 that divides the window', () => {
+    for (let slots = 1; slots <= 100; slots++) {
+      const { numbers, words } = rule({ limit: 1, window: `${slots * 7}ms`, slots })
+      expect([numbers, words]).toEqual([`1 ${slots * 7_000} ${slots}`, slots + 4])
+    }
   })
 
   const bad: [unknown, string][] = [
     [undefined, 'slidingWindow undefined must be an object with limit, window, slots'],
-    [{ limit: 0, window: '1s' }, 'slidingWindow limit 0 must be a whole number from 1 to 1,000,000,000'],
+    [{ limit: -1, window: '1s' }, 'slidingWindow limit -1 must be a whole number from 0 to 1,000,000,000'],
     [{ limit: 1, window: 0 }, 'slidingWindow window 0 must be from 1 microsecond to 366 days'],
     [{ limit: 1, window: '367d' }, 'slidingWindow window "367d" must be from 1 microsecond to 366 days'],
-    [{ limit: 1, window: '1s', slots: 0 }, 'slidingWindow slots 0 must be a whole number from 1 to 1000'],
-    [{ limit: 1, window: '1s', slots: 1.5 }, 'slidingWindow slots 1.5 must be a whole number from 1 to 1000'],
-    [{ limit: 1, window: '1s', slots: 1_001 }, 'slidingWindow slots 1001 must be a whole number from 1 to 1000'],
-    [{ limit: 1, window: '9us', slots: 10 }, 'slidingWindow slots 10 must be at most one per microsecond of the window, 9'],
+    [{ limit: 1, window: '1s', slots: 0 }, 'slidingWindow slots 0 must be a whole number from 1 to 100'],
+    [{ limit: 1, window: '1s', slots: 1.5 }, 'slidingWindow slots 1.5 must be a whole number from 1 to 100'],
+    [{ limit: 1, window: '1s', slots: 101 }, 'slidingWindow slots 101 must be a whole number from 1 to 100'],
+    [
+      { limit: 1, window: '1s', slots: 60 },
+      'slidingWindow slots 60 must cut the window "1s" into whole microseconds: the nearest that do are 50 and 64',
+    ],
+    [{ limit: 1, window: '9us', slots: 10 }, 'slidingWindow slots 10 must cut the window "9us" into whole microseconds: 9 does'],
+    [
+      { limit: 1, window: '11us', slots: 2 },
+      'slidingWindow slots 2 must cut the window "11us" into whole microseconds: the nearest that do are 1 and 11',
+    ],
     [{ limit: 1, window: '1s', anchor: 0 }, 'slidingWindow "anchor" is not an option: it has limit, window, slots'],
   ]
   test.each(bad)('refuses %j', (options, message) => {

@@ -7,13 +7,13 @@
  * of all counts but the oldest one's, so that a decision does not have to add them up: it reads two
  * counts and writes one, and those of the slots that have passed since.
  *
- * A slot is window / slots long, in lowest terms periodUs / perPeriod microseconds, so slot numbers
- * and offsets are exact for any window: time x perPeriod / periodUs is the slot's number and leaves
- * the offset.
+ * A slot is a whole number of microseconds: time / slotUs is the slot's number and leaves the
+ * offset.
  */
+import { shown } from '../../errors.ts'
 import { type Algorithm, type Format, type Limit, limitOf, type Rule } from '../algorithm.ts'
-import { greatestCommonDivisor, mulAddDivUp, mulDiv, remainder } from '../arithmetic.ts'
-import { type Duration, durationUs, invalid, onlyOptionsOf, permitsOf } from '../rate.ts'
+import { mulAddDivUp, mulDiv } from '../arithmetic.ts'
+import { type Duration, durationUs, invalid, MAX_COUNT, MAX_PERIOD_US, MAX_PERMITS, onlyOptionsOf, permitsOf } from '../rate.ts'
 import { clearWords } from '../words.ts'
 
 const AT = 0
@@ -22,19 +22,20 @@ const FULL = 2
 const COUNTS = 3
 
 const DEFAULT_SLOTS = 10
-const MAX_SLOTS = 1_000
+const MAX_SLOTS = 100
 
 export interface SlidingWindowOptions {
   /**
-   * How many are admitted in a window: whole permits, 1 to 1e9. In any `window - window / slots`
-   * never more than that.
+   * How many are admitted in a window: whole permits, 0 (nothing passes) to 1e9. In any
+   * `window - window / slots` never more than that.
    */
   readonly limit: number
   /** How long the window is: milliseconds or `'10s'`, 1 microsecond to 366 days. */
   readonly window: Duration
   /**
-   * Into how many sub-windows it is cut: whole, 1 to 1000, default 10, none shorter than a
-   * microsecond. More are smoother and take 8 bytes per key each.
+   * Into how many sub-windows it is cut: 1 to 100, each a whole number of microseconds. Default:
+   * 10, or the next smaller count that divides the window. More are smoother and take 8 bytes per
+   * key each.
    */
   readonly slots?: number
 }
@@ -44,20 +45,31 @@ export function slidingWindow(options: SlidingWindowOptions): SlidingWindowLimit
   onlyOptionsOf('slidingWindow', options, ['limit', 'window', 'slots'])
   const { limit, window } = options
   const windowUs = durationUs(window, 'slidingWindow window')
-  const slots = slotsOf(options.slots === undefined ? Math.min(DEFAULT_SLOTS, windowUs) : options.slots, windowUs)
-  const figures = [permitsOf(limit, 'slidingWindow limit'), windowUs, slots]
+  const slots = options.slots === undefined ? nearestBelow(DEFAULT_SLOTS, windowUs) : slotsOf(options.slots, windowUs, window)
+  const figures = [permitsOf(limit, 'slidingWindow limit', 0), windowUs, slots]
   return limitOf({ type: 'slidingWindow', limit, window, slots }, slidingWindowAlgorithm.ruleOf(figures))
 }
 
-/**
- * Slots shorter than a microsecond would tell nothing apart, and their numbers would not be exact.
- */
-function slotsOf(slots: number, windowUs: number): number {
+function slotsOf(slots: number, windowUs: number, window: Duration): number {
   if (!Number.isInteger(slots) || slots < 1 || slots > MAX_SLOTS) {
     throw invalid('slidingWindow slots', slots, `must be a whole number from 1 to ${MAX_SLOTS}`)
   }
-  if (slots > windowUs) throw invalid('slidingWindow slots', slots, `must be at most one per microsecond of the window, ${windowUs}`)
-  return slots
+  if (windowUs % slots === 0) return slots
+  const [fewer, more] = [nearestBelow(slots, windowUs), nearestAbove(slots, windowUs)]
+  const nearest = more === undefined ? `${fewer} does` : `the nearest that do are ${fewer} and ${more}`
+  throw invalid('slidingWindow slots', slots, `must cut the window ${shown(window)} into whole microseconds: ${nearest}`)
+}
+
+/** The largest count up to this one that divides the window. */
+function nearestBelow(slots: number, windowUs: number): number {
+  let count = slots
+  while (windowUs % count !== 0) count -= 1
+  return count
+}
+
+function nearestAbove(slots: number, windowUs: number): number | undefined {
+  for (let count = slots + 1; count <= MAX_SLOTS; count++) if (windowUs % count === 0) return count
+  return undefined
 }
 
 export type SlidingWindowLimit = Limit & {
@@ -69,9 +81,7 @@ export type SlidingWindowLimit = Limit & {
 
 export interface SlidingWindowRule extends Rule {
   readonly slots: number
-  /** `perPeriod` slots take `periodUs`, in lowest terms. */
-  readonly perPeriod: number
-  readonly periodUs: number
+  readonly slotUs: number
 }
 
 /**
@@ -89,24 +99,28 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
   bookable: false,
   spaced: false,
 
-  ruleOf(figures) {
-    const lengthUs = figures[1] as number
+  isLimit(figures) {
+    const windowUs = figures[1] as number
     const slots = figures[2] as number
-    const divisor = greatestCommonDivisor(slots, lengthUs)
-    const perPeriod = slots / divisor
-    const periodUs = lengthUs / divisor
+    const isWindow = windowUs >= 1 && windowUs <= MAX_PERIOD_US && (figures[0] as number) <= MAX_PERMITS
+    return isWindow && slots >= 1 && slots <= MAX_SLOTS && windowUs % slots === 0
+  },
+
+  ruleOf(figures) {
+    const slots = figures[2] as number
+    const slotUs = Math.floor((figures[1] as number) / slots)
     return Object.freeze({
       algorithm: slidingWindowAlgorithm,
       capacity: figures[0] as number,
       figures,
       numbers: figures.join(' '),
       // A charge is felt until its slot, the oldest by then, has left the window.
-      windowUs: mulAddDivUp(slots + 1, periodUs, 0, perPeriod),
+      windowUs: (slots + 1) * slotUs,
       words: COUNTS + slots + 1,
       freshWords: COUNTS + slots + 1,
+      mostUsed: MAX_COUNT,
       slots,
-      perPeriod,
-      periodUs,
+      slotUs,
     })
   },
 
@@ -150,22 +164,10 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
     return atUs - nowUs
   },
 
-  chargeAt(own, to, s, i, nowUs, cost, ofUs) {
-    const atUs = effectiveUs(s, i, nowUs)
-    const slot = mulDiv(Math.min(ofUs, atUs), to.perPeriod, to.periodUs)
-    const oldest = mulDiv(atUs, to.perPeriod, to.periodUs) - to.slots
-    if (slot < oldest) return false
-    moveTo(own, to, s, i, nowUs, atUs)
-    const place = placeOf(to, i, slot)
-    s[place] = (s[place] as number) + cost
-    if (slot > oldest) s[i + FULL] = (s[i + FULL] as number) + cost
-    return true
-  },
-
-  giveBack(own, s, i, nowUs, cost, ofUs, _booked) {
+  giveBack(own, s, i, nowUs, cost, ofUs, _charge) {
     look(own, s, i, nowUs)
     const present = seen[SEEN_SLOT] as number
-    const newest = ofUs < 0 ? present : mulDiv(ofUs, own.perPeriod, own.periodUs)
+    const newest = ofUs < 0 ? present : slotAt(own, ofUs)
     const oldest = ofUs < 0 ? present - own.slots : newest
     if (newest > present || oldest < present - own.slots) return -1
     if ((ofUs < 0 ? (seen[SEEN_FULL] as number) + (seen[SEEN_OLDEST] as number) : countOf(own, s, i, newest)) === 0) return -1
@@ -190,25 +192,25 @@ function effectiveUs(s: Float64Array, i: number, nowUs: number): number {
 }
 
 /**
- * Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them
- * than a window has. Not by `%`, which is a call of a function in C for numbers that are no small
- * integers to V8.
+ * Where the count of a slot stands. Not by `%`, which is a call of a function in C for numbers that
+ * are no small integers to V8.
  */
 function placeOf(own: SlidingWindowRule, i: number, slot: number): number {
   const places = own.slots + 1
   return i + COUNTS + slot - Math.floor(slot / places) * places
 }
 
-/** The first microsecond that lies at or behind an offset into a slot. */
-function startUs(rule: SlidingWindowRule, slot: number, offset: number): number {
-  return mulAddDivUp(slot, rule.periodUs, offset, rule.perPeriod)
+/** The number of the slot that a time lies in. */
+function slotAt(rule: SlidingWindowRule, timeUs: number): number {
+  return Math.floor(timeUs / rule.slotUs)
 }
 
 /** Sees the window as it is now, without changing anything. */
 function look(own: SlidingWindowRule, s: Float64Array, i: number, nowUs: number): void {
-  const slot = mulDiv(effectiveUs(s, i, nowUs), own.perPeriod, own.periodUs)
+  const atUs = effectiveUs(s, i, nowUs)
+  const slot = slotAt(own, atUs)
   seen[SEEN_SLOT] = slot
-  seen[SEEN_OFFSET] = remainder[0] as number
+  seen[SEEN_OFFSET] = atUs - slot * own.slotUs
   seen[SEEN_FULL] = fullFrom(own, s, i, slot)
   seen[SEEN_OLDEST] = countOf(own, s, i, slot - own.slots)
 }
@@ -230,7 +232,7 @@ function fullFrom(own: SlidingWindowRule, s: Float64Array, i: number, slot: numb
  * Rounded up.
  */
 function weighed(own: SlidingWindowRule, count: number, offset: number): number {
-  return count === 0 ? 0 : mulAddDivUp(count, own.periodUs - offset, 0, own.periodUs)
+  return count === 0 ? 0 : mulAddDivUp(count, own.slotUs - offset, 0, own.slotUs)
 }
 
 function used(own: SlidingWindowRule, s: Float64Array, i: number, nowUs: number): number {
@@ -255,15 +257,15 @@ function firstFitUs(own: SlidingWindowRule, s: Float64Array, i: number, room: nu
     const leaving = slot - own.slots
     const oldest = countOf(own, s, i, leaving)
     if (full <= room) {
-      if (full + oldest <= room) return startUs(own, slot, 0)
-      const fadedTo = mulDiv(room - full, own.periodUs, oldest)
-      if (fadedTo > 0) return startUs(own, slot, own.periodUs - fadedTo)
+      if (full + oldest <= room) return slot * own.slotUs
+      const fadedTo = mulDiv(room - full, own.slotUs, oldest)
+      if (fadedTo > 0) return (slot + 1) * own.slotUs - fadedTo
     }
     // In the next slot this one's successor is the oldest and no longer full.
     full -= countOf(own, s, i, leaving + 1)
     slot += 1
   }
-  return startUs(own, last, 0)
+  return last * own.slotUs
 }
 
 /**
@@ -282,15 +284,15 @@ function advance(own: SlidingWindowRule, s: Float64Array, i: number, atUs: numbe
 function newestLeavesUs(own: SlidingWindowRule, s: Float64Array, i: number): number {
   const latest = s[i + SLOT] as number
   for (let slot = latest; slot >= latest - own.slots; slot -= 1) {
-    if ((s[placeOf(own, i, slot)] as number) > 0) return startUs(own, slot + own.slots + 1, 0)
+    if ((s[placeOf(own, i, slot)] as number) > 0) return (slot + own.slots + 1) * own.slotUs
   }
   return 0
 }
 
 /** Writes the state under `to`, as of `atUs`. */
 function moveTo(own: SlidingWindowRule, to: SlidingWindowRule, s: Float64Array, i: number, nowUs: number, atUs: number): void {
-  if (own.slots === to.slots && own.perPeriod === to.perPeriod && own.periodUs === to.periodUs) {
-    advance(own, s, i, atUs, mulDiv(atUs, own.perPeriod, own.periodUs))
+  if (own.slots === to.slots && own.slotUs === to.slotUs) {
+    advance(own, s, i, atUs, slotAt(own, atUs))
   } else {
     gather(to, s, i, atUs, used(own, s, i, nowUs))
   }
@@ -299,7 +301,7 @@ function moveTo(own: SlidingWindowRule, to: SlidingWindowRule, s: Float64Array, 
 /** Starts anew at `atUs` with everything that is used in the slot of that time. */
 function gather(to: SlidingWindowRule, s: Float64Array, i: number, atUs: number, permits: number): void {
   s[i + AT] = atUs
-  s[i + SLOT] = mulDiv(atUs, to.perPeriod, to.periodUs)
+  s[i + SLOT] = slotAt(to, atUs)
   s[i + FULL] = permits
   clearWords(s, i + COUNTS, to.slots + 1)
   s[placeOf(to, i, s[i + SLOT] as number)] = permits

@@ -6,26 +6,24 @@
  * that are there.
  */
 import { type Algorithm, type Format, type Limit, limitOf } from '../algorithm.ts'
+import { bookedAhead, keptRule } from '../kept-pace.ts'
 import {
+  isLevel,
   type LevelRule,
-  levelCancel,
   levelCharge,
-  levelDueUs,
   levelGiveBack,
-  levelGiveRest,
   levelInPermits,
+  levelMovesInUs,
   levelRepair,
   levelResetUs,
   levelRule,
   levelUntilUs,
   levelUsed,
-  reachedUs,
-  shorten,
 } from '../level.ts'
-import { levelFigures, onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
+import { onlyOptionsOf, paceOf, permitsOf, type Rate } from '../rate.ts'
 
 export interface TokenBucketOptions {
-  /** How many tokens an idle bucket holds, and so admits at once: whole, 1 to 1e9. */
+  /** How many tokens an idle bucket holds and admits at once: whole, 0 (nothing passes) to 1e9. */
   readonly capacity: number
   /**
    * The pace at which tokens come back: `'10/s'`, `'100/min'`, `'5/10s'` or `{ permits, per }`. At
@@ -37,9 +35,9 @@ export interface TokenBucketOptions {
 /** A steady refill with a bucket to save up in. */
 export function tokenBucket(options: TokenBucketOptions): TokenBucketLimit {
   onlyOptionsOf('tokenBucket', options, ['capacity', 'refill'])
-  const pace = paceOf(options.refill, 'tokenBucket refill')
-  const capacity = permitsOf(options.capacity, 'tokenBucket capacity')
-  const rule = tokenBucketAlgorithm.ruleOf(levelFigures(capacity, pace))
+  const pace = paceOf(options.refill, 'tokenBucket refill', 'capacity')
+  const capacity = permitsOf(options.capacity, 'tokenBucket capacity', 0)
+  const rule = keptRule(tokenBucketAlgorithm, capacity, pace)
   return limitOf({ type: 'tokenBucket', capacity: options.capacity, refill: options.refill }, rule)
 }
 
@@ -50,23 +48,16 @@ export const tokenBucketAlgorithm: Algorithm<LevelRule> = {
   bookable: true,
   spaced: false,
 
+  isLimit: isLevel,
+  bookedAhead,
   ruleOf: (figures) => levelRule(tokenBucketAlgorithm, figures),
   repair: levelRepair,
   used: levelUsed,
   untilUs: levelUntilUs,
+  movesInUs: levelMovesInUs,
   resetUs: levelResetUs,
-  dueUs: levelDueUs,
   charge: levelCharge,
-
-  giveBack(own, s, i, nowUs, cost, ofUs, booked) {
-    if (booked === undefined) return levelGiveBack(own, s, i, nowUs, cost, ofUs)
-    return levelCancel(own, s, i, nowUs, cost, booked, booked.rule.toleranceUs, booked.rule.tolerancePart)
-  },
-
-  giveRest: levelGiveRest,
-
-  actUs: (rule, ticket) => reachedUs(ticket, rule.toleranceUs, rule.tolerancePart),
-  shorten,
+  giveBack: levelGiveBack,
 
   fields(own, s, i) {
     const { whole, part, atUs } = levelInPermits(own, s, i)

@@ -97,7 +97,7 @@ export class AskingQueue extends HoldingQueue {
     waiter.answer = answer
     const retryUs = longest(verdicts, (verdict) => verdict.retryUs)
     const isImpossible = verdicts.some(({ outcome }) => outcome === 'impossible')
-    const refusal = isImpossible ? 'IMPOSSIBLE' : this.#refusal(waiter, earliestUs(question, answer, retryUs))
+    const refusal = isImpossible ? 'IMPOSSIBLE' : this.#refusal(waiter, earliestUs(question, answer))
     if (refusal !== undefined) {
       this.takeOut(waiter).refuse(refusal)
       return

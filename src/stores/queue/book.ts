@@ -1,8 +1,8 @@
 /** The bookings of the waiters of one key, limit by limit, and how they are given back. */
 
-import { giveBacks, type Settlement, settlement } from '../settlement.ts'
+import { type Charge, giveBacks, type Settlement } from '../settlement.ts'
 import type { Part } from '../step.ts'
-import { type Booked, BookedPermits, chargeOf, dueAtStoreUs } from './booked-permits.ts'
+import { type Booked, BookedPermits } from './booked-permits.ts'
 
 export class Book {
   /** One for each limit, in their order. */
@@ -18,6 +18,14 @@ export class Book {
     return this.#holdings.every((holding, k) => {
       const added = booked[k]
       return !holding.hasGaps && (added === undefined || holding.isLedBy(added))
+    })
+  }
+
+  /** What is given back of charges, as bookings: none where that is nothing. */
+  bookingsOf(parts: readonly Part[], charges: readonly Charge[]): (Booked | undefined)[] {
+    return this.#holdings.map((holding, k) => {
+      const part = parts[k] as Part
+      return part.cost > 0 ? holding.bookingOf(part, charges[k] as Charge) : undefined
     })
   }
 
@@ -73,13 +81,13 @@ export class Book {
    * Booked permits are the queue's: whichever caller leaves, the latest are given back, as many as
    * the parts ask for.
    */
-  giveUpLatest(parts: readonly Part[], nowUs: number): Settlement[] {
-    return this.#givenUp(parts, nowUs, (holding, cost) => holding.giveUp(cost))
+  giveUpLatest(parts: readonly Part[]): Settlement[] {
+    return this.#givenUp(parts, (holding, cost) => holding.giveUp(cost))
   }
 
   /** Gives up what lies behind so many permits of each limit, and nobody moves up. */
-  giveUpHole(parts: readonly Part[], before: readonly number[], nowUs: number): Settlement[] {
-    return this.#givenUp(parts, nowUs, (holding, cost, k) => holding.giveUpHole(before[k] as number, cost))
+  giveUpHole(parts: readonly Part[], before: readonly number[]): Settlement[] {
+    return this.#givenUp(parts, (holding, cost, k) => holding.giveUpHole(before[k] as number, cost))
   }
 
   #latestUs(parts: readonly Part[], timeUs: (holding: BookedPermits, cost: number, k: number) => number): number {
@@ -92,22 +100,10 @@ export class Book {
     return latestUs
   }
 
-  /**
-   * A booking is cancelled by its ticket until its time has come. One whose time has come can be
-   * held because it was only a part of what its waiter needs: it was not used, and is given back
-   * like any charge.
-   */
-  #givenUp(
-    parts: readonly Part[],
-    nowUs: number,
-    giveUp: (holding: BookedPermits, cost: number, k: number) => readonly Booked[],
-  ): Settlement[] {
+  #givenUp(parts: readonly Part[], giveUp: (holding: BookedPermits, cost: number, k: number) => readonly Booked[]): Settlement[] {
     return this.#holdings.flatMap((holding, limit) =>
-      giveUp(holding, (parts[limit] as Part).cost, limit).flatMap((booked): Settlement[] => {
-        const { cost, ticket } = booked
-        const back = parts.map((part, k) => part.with(k === limit ? { cost, ticket } : { cost: 0 }))
-        if (dueAtStoreUs(booked) + holding.offsetUs > nowUs) return [settlement('give', -1, back)]
-        const charge = chargeOf(booked)
+      giveUp(holding, (parts[limit] as Part).cost, limit).flatMap(({ cost, charge }) => {
+        const back = parts.map((part, k) => part.with({ cost: k === limit ? cost : 0 }))
         return giveBacks(
           back,
           back.map(() => charge),

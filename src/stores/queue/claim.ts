@@ -115,30 +115,6 @@ function claimRule(rule: Rule, isFar: boolean): Rule {
   return isFar ? rule.algorithm.ruleOf([capacity, ...rule.figures.slice(1)]) : { ...rule, capacity }
 }
 
-/**
- * What is left of a claim that was given back, by the answers to that. A log adds debt that is
- * written down meanwhile to its newest entry, as of then: where that was the claim, it is no longer
- * found by its time.
- */
-export function restOf(claimed: readonly Part[], ofUs: number, verdicts: readonly Verdict[]): Part[] {
-  return claimed.flatMap((part, k) => {
-    const { given = 0, atUs } = verdicts[k] as Verdict
-    const { algorithm, windowUs } = part.rule
-    // Only a log grows. What others do not give back has drained.
-    if (algorithm.neededWords === undefined) return []
-    const rest = -part.cost - given
-    return rest > 0 && ofUs + windowUs > atUs ? [part.with({ cost: rest })] : []
-  })
-}
-
-/**
- * The parts of such a rest that stand in debt: more than the limit is in use then. Without debt the
- * claim is gone, by a reset, and what is in use is that of others.
- */
-export function inDebt(rest: readonly Part[], verdicts: readonly Verdict[]): Part[] {
-  return rest.filter(({ rule }, k) => 2 * (verdicts[k] as Verdict).remaining < rule.capacity)
-}
-
 /** A claim is renewed before what was used earlier has left: all of it may leave at one moment. */
 export function renewalUs(claimed: readonly Part[]): number {
   return Math.ceil(longestWindowUs(claimed) / 2)

@@ -40,6 +40,6 @@ export class Departures {
 /** How long the limits take to drain what the parts ask for. */
 export function paceUs(parts: readonly Part[]): number {
   let longestUs = 0
-  for (const { cost, rule } of parts) longestUs = Math.max(longestUs, (cost * rule.windowUs) / rule.capacity)
+  for (const { cost, rule } of parts) if (cost > 0) longestUs = Math.max(longestUs, (cost * rule.windowUs) / rule.capacity)
   return longestUs
 }

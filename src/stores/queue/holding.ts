@@ -56,7 +56,7 @@ export class HoldingQueue {
   }
 
   protected giveUpLatest(parts: readonly Part[]): void {
-    this.give(this.book.giveUpLatest(parts, this.nowUs()))
+    this.give(this.book.giveUpLatest(parts))
   }
 
   /**

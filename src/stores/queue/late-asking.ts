@@ -114,11 +114,6 @@ export class LateAskingQueue extends Queue {
     return super.answerOf(verdicts, askedUs, this.nowUs())
   }
 
-  /** A fallback books nothing ahead. */
-  protected override notTaken(question: Question, verdicts: readonly Verdict[]): void {
-    super.notTaken(verdicts[0]?.degraded ? { ...question, aheadUs: 0 } : question, verdicts)
-  }
-
   /** While answers are awaited it is not known which permits are the latest. */
   protected override giveUpLatest(parts: readonly Part[]): void {
     if (this.onTheirWay > 0) this.#left.push(parts)
@@ -130,8 +125,17 @@ export class LateAskingQueue extends Queue {
     if (!took.verdicts[0]?.degraded) super.refund(parts, took)
   }
 
+  /** A charge of the store is not given back to a fallback. */
   protected override give(all: readonly Settlement[]): void {
-    for (const each of all) this.applyAndHear(each, () => {})
+    const { store } = this.room
+    if (store === undefined) {
+      super.give(all)
+      return
+    }
+    for (const { op, parts, aheadUs, ofUs } of all) {
+      const step = this.step(op, parts, aheadUs, ofUs)
+      if (!store.isDownFor(step)) store.ask(step, () => {}).catch(() => {})
+    }
   }
 
   /** `takes`: 1 if what the answer says matters to others who ask. */
@@ -176,21 +180,5 @@ export class LateAskingQueue extends Queue {
     if (waiter.isOverdue && waiter.state !== 'gone' && waiter.state !== 'booked') this.takeOut(waiter).refuse('TIMEOUT')
     else if (waiter.state === 'asking') this.line.standOutside(waiter)
     this.retryAtUs = 0
-  }
-
-  /**
-   * Hears what the store says to a step about what it holds. A charge of the store is not given
-   * back to a fallback.
-   */
-  protected applyAndHear({ op, parts, aheadUs, ofUs }: Settlement, onAnswer: (verdicts: readonly Verdict[]) => void): void {
-    const { store } = this.room
-    const step = this.step(op, parts, aheadUs, ofUs)
-    if (store !== undefined) {
-      if (!store.isDownFor(step)) store.ask(step, onAnswer).catch(() => {})
-      return
-    }
-    try {
-      onAnswer(this.apply(step))
-    } catch {}
   }
 }

@@ -45,12 +45,11 @@ export interface Took {
   readonly verdicts: readonly Verdict[]
 }
 
-/** When a waiter that was refused for `retryUs` may act, at the earliest. */
-export function earliestUs({ waiter, parts, aheadUs }: Question, { verdicts, answeredUs }: Answer, retryUs: number): number {
+/** When a waiter that was refused may act, at the earliest. */
+export function earliestUs({ waiter, parts }: Question, { verdicts, answeredUs }: Answer): number {
   // A release may come at any moment: only the other limits are known to make it wait.
-  const leastUs = longest(verdicts, (verdict, k) => (parts[k]?.rule.algorithm.untilReleased ? 0 : verdict.retryUs))
-  // A reservation may be made from then on, to be acted on as far ahead as it may be booked.
-  return Math.max(answeredUs + leastUs + (retryUs > 0 ? Math.max(aheadUs, 0) : 0), waiter.notBeforeUs)
+  const leastUs = longest(verdicts, ({ retryUs, delayUs }, k) => (parts[k]?.rule.algorithm.untilReleased ? 0 : Math.max(retryUs, delayUs)))
+  return Math.max(answeredUs + leastUs, waiter.notBeforeUs)
 }
 
 /** The longest time that a verdict says. A plain loop, because it runs for every answer. */

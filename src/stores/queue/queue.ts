@@ -12,9 +12,9 @@
  */
 import type { Verdict } from '../../algorithms/decide.ts'
 import type { Alarm } from '../../clock/alarms.ts'
+import type { Charge } from '../settlement.ts'
 import { type Part, renumbered } from '../step.ts'
 import { AskingQueue } from './asking.ts'
-import type { Booked } from './booked-permits.ts'
 import { paceUs } from './departures.ts'
 import type { Answer } from './question.ts'
 import type { QueuePlan } from './room.ts'
@@ -73,7 +73,7 @@ export class Queue extends AskingQueue {
       return
     }
     this.retryAtUs = 0
-    this.give(this.book.giveUpHole(parts, before, this.nowUs()))
+    this.give(this.book.giveUpHole(parts, before))
   }
 
   /** The deadline of a waiter has come. */
@@ -89,14 +89,17 @@ export class Queue extends AskingQueue {
   }
 
   /**
-   * A reservation that was made beside the queue is given up: like a waiter that leaves, it hands
-   * its permits to the other waiters, and the latest are given back. False if nobody can use them:
-   * then it is cancelled by itself.
+   * A charge that was made beside the queue is given back before its time, in whole or in part:
+   * like a waiter that leaves, it hands its permits to the waiters, and the latest are given back.
+   * False where none can use them, or its time has come: then it is settled by itself.
    */
-  takeOver(parts: readonly Part[], booked: readonly (Booked | undefined)[]): boolean {
+  takeOver(parts: readonly Part[], charges: readonly Charge[]): boolean {
     const { first, isMixed } = this.line
     if (first?.state !== 'booked' || !mayBook(first.parts)) return false
-    if (parts.some(({ rule }, k) => rule.numbers !== first.parts[k]?.rule.numbers)) return false
+    if (parts.some(({ cost }, k) => cost > 0 && charges[k]?.numbers !== first.parts[k]?.rule.numbers)) return false
+    const booked = this.book.bookingsOf(parts, charges)
+    const nowUs = this.nowUs()
+    if (!booked.some((each) => each !== undefined && nowUs < each.charge.dueUs + each.offsetUs)) return false
     const isOneOfThem = !isMixed && first.asksForTheSameAs(parts)
     if (!isOneOfThem && !this.book.isLedBy(booked)) return false
     this.book.add(booked)

@@ -3,9 +3,9 @@
  * would keep from its first waiter (claim.ts).
  */
 import type { Verdict } from '../../algorithms/decide.ts'
-import { chargesOf, giveBacks, settlement } from '../settlement.ts'
+import { chargesOf, giveBacks } from '../settlement.ts'
 import { allAllowed, type Part } from '../store.ts'
-import { type Claim, claimedParts, claimOf, HeldUp, inDebt, renewalUs, restOf } from './claim.ts'
+import { type Claim, claimedParts, claimOf, HeldUp, renewalUs } from './claim.ts'
 import { LateQueue } from './late-queue.ts'
 import type { Question } from './question.ts'
 import { mayBook, type Waiter } from './waiter.ts'
@@ -102,18 +102,6 @@ export class SharedQueue extends LateQueue {
   }
 
   #giveBack({ limits, verdicts }: Claim): void {
-    for (const each of giveBacks(limits, chargesOf(limits, verdicts))) {
-      this.applyAndHear(each, (told) => this.#giveRest(restOf(each.parts, each.ofUs, told)))
-    }
-  }
-
-  /** A settlement does not tell whether there is debt: that is asked. */
-  #giveRest(rest: readonly Part[]): void {
-    if (rest.length === 0) return
-    const parts = rest.map((part) => part.with({ cost: 0 }))
-    this.applyAndHear({ op: 'ask', aheadUs: -1, ofUs: -1, parts }, (told) => {
-      const owed = inDebt(rest, told)
-      if (owed.length > 0) this.give([settlement('give', -1, owed)])
-    })
+    this.give(giveBacks(limits, chargesOf(limits, verdicts)))
   }
 }

@@ -21,9 +21,7 @@ elseif format == --[[FORMAT]] then
     end
     for k = key, last do
       if told then
-        -- One time tells what a settlement is about: an algorithm asks for one of the two.
-        cost, ofUs, nextTold = told[nextTold], told[nextTold + 1], nextTold + 2
-        drainedUs = ofUs
+        cost, ofUs, drainedUs, nextTold = told[nextTold], told[nextTold + 1], told[nextTold + 2], nextTold + 3
       end
       local name = keys[k]
       local raw = heldBy[name]
@@ -114,7 +112,7 @@ elseif format == --[[FORMAT]] then
       end
       if not isUsual then
         general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, stepOf, figuresOf, leadTags)
-        size = general.one(verb, label, k, cost, ofUs, size)
+        size = general.one(verb, label, k, cost, ofUs, drainedUs, size)
       end
     end
     key, verb = last + 1, argv[at]

@@ -18,7 +18,7 @@ end
 local library
 function library()
   --[[LIBRARY]]
-  local made = { decide = decide, join = join, ruleBy = function(label, isKnown) return rules[label] or ruleOf(label, isKnown) end, formats = FORMATS, known = KNOWN_FORMATS }
+  local made = { decide = decide, ruleBy = function(label, isKnown) return rules[label] or ruleOf(label, isKnown) end, formats = FORMATS, known = KNOWN_FORMATS }
   function library()
     return made
   end
@@ -46,7 +46,8 @@ local function numbersOf(shape, cell)
     numbers = library().ruleBy(label)
     numbers.stepUs = stepOf(numbers.windowUs)
   end
-  if shape[const.WORDS] > numbers.words then
+  -- A log keeps its entries under a smaller limit.
+  if shape[const.WORDS] > (numbers.neededWords and const.MAX_WORDS or numbers.words) then
     foreign('it holds a state of ' .. shape[const.WORDS] .. ' words, and ' .. library().ruleBy(label).numbers .. ' has ' .. numbers.words)
   end
   return numbers
@@ -108,26 +109,22 @@ local function checkRights(count)
   end
 end
 
--- The answer of one limit. In a reservation it is always in full, with its ticket.
+-- The answer of one limit.
 local function say(verdict, run)
   local outcome, delayUs, enteredUs, answers, count = verdict.outcome, verdict.delayUs, verdict.enteredUs, reply, size
-  local isReservation = run.aheadUs >= 0
   if run.op == 'settle' then
     answers[count + 1] = outcome == 'allowed' and verdict.given or const.LIMITED
     size = count + 1
     return
   end
-  if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then
+  if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
     answers[count + 1] = verdict.remaining
     answers[count + 2] = verdict.resetUs
     count = count + 2
   else
     count = sayInFull(answers, count, nowUs, outcome, verdict.remaining, verdict.retryUs, verdict.resetUs, delayUs, enteredUs)
   end
-  if isReservation then
-    count = count + 1
-    answers[count] = verdict.ticket and library().join(verdict.ticket.words, ' ') or ''
-  elseif run.isGiven then
+  if run.isGiven then
     count = count + 1
     answers[count] = verdict.given
   end
@@ -352,7 +349,7 @@ local function addCell(run, label, place, cost)
     small = s,
     large = false,
     i = 1,
-    verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },
+    verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, given = 0 },
     isHeld = false,
     changed = false,
     from = 0,
@@ -408,18 +405,19 @@ end
 -- By its verb and its label: decisions by one limit as any others.
 local runsBy = {}
 
--- `ofUs`: also when the charge would have drained, where that is asked for.
-local function oneRun(verb, label, cost, ofUs, tokens)
+-- `drainedUs`: to settle, when the charge would have drained.
+local function oneRun(verb, label, cost, ofUs, drainedUs, tokens)
   local run = runsBy[verb .. label]
   if not run then
     run = newRun(OPS[verb], -1, -1, 1)
     local cell = addCell(run, label, 1, cost)
     run.each, run.count, runsBy[verb .. label] = decideEach, 1, run
-    cell.left = { numbers = '', words = { [0] = ofUs, length = 1 } }
+    cell.left = { numbers = '', words = { [0] = drainedUs, ofUs, ofUs, 0, length = 4 } }
   end
   local cell = run.cells[0]
   cell.cost, run.ofUs = cost, ofUs
-  cell.left.words[0] = ofUs
+  local left = cell.left.words
+  left[0], left[1], left[2] = drainedUs, ofUs, ofUs
   cell.ticket = tokens and { numbers = '', words = tokens } or nil
   return run
 end
@@ -438,9 +436,9 @@ function paths.anyRun(key, at, answered)
 end
 
 -- One decision by one limit, as any other.
-function paths.one(verb, label, k, cost, ofUs, answered, tokens)
+function paths.one(verb, label, k, cost, ofUs, drainedUs, answered, tokens)
   size = answered
-  decideAll(oneRun(verb, label, cost, ofUs, tokens), k, k)
+  decideAll(oneRun(verb, label, cost, ofUs, drainedUs, tokens), k, k)
   return size
 end
 

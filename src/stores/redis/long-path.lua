@@ -22,6 +22,7 @@ local function longEach(run, first, last)
   local label, cost, ofUs, decide, words, neededWords, small = run.label, run.cost, -1, run.decide, run.words, run.neededWords, run.small
   local large, told, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.told, run.verb == 'g', run.verb == 'r', nil
   local isSettlement = run.verb == 's'
+  local each, drainedUs = isSettlement and 3 or 2, 0
   -- A large state goes on reading from what it was found in, also one that is used again. Of
   -- permits that are given back or renewed, nearly all states are small.
   local stepUs, held, bytes = run.stepUs, run.held, (isReleased or isRenewal) and const.SMALL_BYTES
@@ -29,8 +30,8 @@ local function longEach(run, first, last)
     local key, s, raw, total, idleAtUs = keys[k], small, nil, nil, 0
     current = k
     if told then
-      local at = (k - run.first) * 2
-      cost, ofUs = told[at + 1], told[at + 2]
+      local at = (k - run.first) * each
+      cost, ofUs, drainedUs = told[at + 1], told[at + 2], isSettlement and told[at + 3]
       if isRenewal then
         tokens, ofUs = wordsIn(ofUs), -1
       end
@@ -125,7 +126,7 @@ local function longEach(run, first, last)
       end
     end
     if not isUsual then
-      size = general().one(run.verb, label, k, cost, ofUs, size, tokens)
+      size = general().one(run.verb, label, k, cost, ofUs, drainedUs, size, tokens)
     end
   end
 end

@@ -63,7 +63,7 @@ local function readWord(s, k)
     pages[page] = text
   end
   local word = unpackBytes('>d', text, inPage * 8 + 1)
-  if not (word >= -1 and word < const.NO_NUMBER and word % 1 == 0) then
+  if not (word >= 0 and word < const.NO_NUMBER and word % 1 == 0) then
     foreign('a word is out of range')
   end
   local touched, count = s.touched, s.count
@@ -97,10 +97,9 @@ local function largeState(held, shape, head, at, s)
     text, from = bytesOf(held, at, at + const.HEAD_WORDS * 8 - 1), 1
   end
   local a, b, c, d, e, f, g, h, i, j = unpackBytes('>dddddddddd', text, from)
-  local isInRange = a >= -1 and b >= -1 and c >= -1 and d >= -1 and e >= -1 and f >= -1 and g >= -1 and h >= -1 and i >= -1 and j >= -1
   local parts = a % 1 + b % 1 + c % 1 + d % 1 + e % 1 + f % 1 + g % 1 + h % 1 + i % 1 + j % 1
   -- Infinity leaves no number as its part.
-  if not (isInRange and parts == 0 and a + b + c + d + e + f + g + h + i + j < const.NO_NUMBER * const.HEAD_WORDS) then
+  if not (parts == 0 and math.min(a, b, c, d, e, f, g, h, i, j) >= 0 and math.max(a, b, c, d, e, f, g, h, i, j) < const.NO_NUMBER) then
     foreign('a word is out of range')
   end
   if not s then
@@ -202,8 +201,8 @@ local function grown(cell, words)
     s[k] = 0
   end
   local most = own.neededWords(s, 1)
-  -- Entries that the rule does not allow would be looked for one by one.
-  if not (most >= 0 and most <= 2 * own.words) then
+  -- Entries that are not there would be looked for one by one.
+  if not (most >= 0 and (most <= 2 * own.words or most <= 2 * words)) then
     foreign('it says that it has ' .. most .. ' words')
   end
   most = most > words and most or words
@@ -218,7 +217,8 @@ local function wordsToWrite(cell)
   local own, s = cell.own, cell.s
   local words, needed = own.words, own.neededWords and own.neededWords(s, 1)
   if needed then
-    words = needed < words and needed or words
+    -- A log that keeps its entries under a smaller limit has more.
+    words = (needed < words or cell.most > words) and needed or words
     for k = cell.most + 1, s.words and 0 or words do
       s[k] = 0
     end

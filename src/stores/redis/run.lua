@@ -7,18 +7,17 @@
 -- ARGV: nowUs ('' for the server's time), 1 if a state may be large and 0 otherwise, then runs of
 -- decisions, each either
 --       a short one: t (take), c (charge), s (settle), or of what is released g (give) or r (renew), how many decisions, each by one limit, which is the same for all, on a key of its
---       own, its label (see codec.ts); then the cost, which is the same for all, or to settle, give and renew a list of JSON with the cost of each and what it is about: when the charge would
---       have drained, of what can be booked ahead; the tokens to renew, as text where there are several; ofUs of all else;
+--       own, its label (see codec.ts); then the cost, which is the same for all, or to settle, give and renew a list of JSON with the cost of each and what it is about: the tokens to renew, as text
+--       where there are several; ofUs of all else, and to settle also when the charge would have drained;
 --       or any other: the verb (`op aheadUs ofUs`, -1 for none), how many decisions, how many parts and how many keys each has, then for each part:
---       its label, which of the keys it has, its cost, and to `give`, `settle`, `renew` and `line` the ticket's numbers and the ticket's words ('' for none).
+--       its label, which of the keys it has, its cost, and to `settle`, `renew` and `line` the ticket's numbers and the ticket's words ('' for none).
 --       A plain call has nothing but a label and a cost, and c if it charges: each key is a decision, on the server's time.
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was
 -- allowed and may be acted on at once; else -1 allowed, -2 limited or -3 impossible, then
 -- remaining, retryUs, resetUs, delayUs; where it was entered later than nowUs, -4 and by how much
--- before all that. Behind that stand in a reservation, which is always told in full, the ticket's
--- words, and to `give`, `renew` and `line` what decide.ts says was given. To `settle` that is all
--- there is, or -2 where nothing changed. For `forget` one 0. In place of all that stands the text
--- of an error for a decision that could not be made.
+-- before all that. Behind that stands to `give`, `renew` and `line` what decide.ts says was given.
+-- To `settle` that is all there is, or -2 where nothing changed. For `forget` one 0. In place of
+-- all that stands the text of an error for a decision that could not be made.
 --
 -- Redis makes every function and every table of a script anew at each call, and a function the more
 -- expensively the more variables around it it uses. So what nearly every call needs stands here,

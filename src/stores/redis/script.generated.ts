@@ -5,7 +5,9 @@ export const tags = `-- What a label and the tags of a record say (see codec.ts)
 -- (fast-path.lua) and everything else (codec.lua) need it.
 
 const.NO_NUMBER, const.MAX_BACK = 9007199254740992, 281474976710656
-const.BACK, const.MINUS_ONE = 8, 15
+-- From the first of these tags on a word may be out of range: one of seven bytes, and those that
+-- are counted back. No word has the last one.
+const.WIDEST, const.BACK, const.TAGS_END = 7, 8, 15
 
 -- The figures that a label names: an array, and whether its last one is whole.
 local function figuresOf(label)
@@ -36,8 +38,7 @@ end
 -- How a record is packed whose head, with its size before it, takes so many bytes, and how many
 -- bytes it takes in all. Where the last two words, or all four, take none, they are left out.
 local function packedForm(headSize, first, second, third, fourth)
-  local a, b = first < const.MINUS_ONE and first % 8 or 0, second < const.MINUS_ONE and second % 8 or 0
-  local c, d = third < const.MINUS_ONE and third % 8 or 0, fourth < const.MINUS_ONE and fourth % 8 or 0
+  local a, b, c, d = first % 8, second % 8, third % 8, fourth % 8
   local length = 7 + headSize + a + b + c + d
   if c + d > 0 then
     return string.format('>I7c%dI%dI%dI%dI%d', headSize, a, b, c, d), length
@@ -60,7 +61,8 @@ local function oneRecordForm(raw, label, labelSize)
   local second, fourth = high % 16, low % 16
   local first, third = (high - second) / 16, (low - fourth) / 16
   local form, length = packedForm(headSize + 1, first, second, third, fourth)
-  return length == #raw, form, length, first, second, third, fourth
+  local isRead = length == #raw and first < const.TAGS_END and second < const.TAGS_END and third < const.TAGS_END and fourth < const.TAGS_END
+  return isRead, form, length, first, second, third, fourth
 end
 `
 
@@ -74,12 +76,9 @@ if s_k == 0 then
 elseif s_k == untilUs then
   n_k = const.BACK
   s_k = 0
-elseif s_k == -1 then
-  n_k = const.MINUS_ONE
-  s_k = 0
 else
   local back = untilUs - s_k
-  if back >= 0 and back < const.MAX_BACK and (back < s_k or s_k < 0) then
+  if back >= 0 and back < const.MAX_BACK and back < s_k then
     n_k = const.BACK
     s_k = back
   end
@@ -95,8 +94,8 @@ end
 export const wordByTag = `-- A word, s[_k], by its tag: as it was unpacked, or counted back from when the state is idle.
 -- codec.lua has this once for each of the first four words, with its number in place of _k.
 local t_k = shape[const.TAGS + _k]
-if t_k >= const.BACK then
-  s[_k] = t_k < const.MINUS_ONE and idleAtUs - s[_k] or -1
+if t_k >= const.WIDEST then
+  s[_k] = wordOf(t_k, s[_k], idleAtUs)
 end
 `
 
@@ -123,12 +122,19 @@ const.LABEL, const.WORDS, const.FORM, const.SIZE, const.TAGS, const.EVEN, const.
 -- With room for one, as a lone decision needs it: tables that grow are made anew.
 local shapes = { one = nil }
 
--- How a word with a tag is packed. One without bytes is packed as none, and unpacked as 0.
+-- How a word with a tag is packed. One without bytes is packed as none, and unpacked as 0. A word
+-- of another version may have the last tag.
 local FORMS = { [0] = 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I7', 'I0', 'I1', 'I2', 'I3', 'I4', 'I5', 'I6', 'I0' }
 
 -- Bytes that we did not write.
 local function foreign(what)
   error({ what = what }, 0)
+end
+
+-- A word of one of the last tags, as it was unpacked.
+local function wordOf(tag, number, idleAtUs)
+  local word = tag < const.BACK and number or idleAtUs - number
+  return tag < const.TAGS_END and word >= 0 and word < const.NO_NUMBER and word or foreign('a word is out of range')
 end
 
 -- What only states of more words need, made when it is first needed.
@@ -150,10 +156,10 @@ local function newLong()
     shape[const.WORDS], shape[const.FORM], shape[const.EVEN], shape[const.ODD], shape[const.SIZE] = const.LEAD + behind, form, even, odd, struct.size(form)
   end
 
-  -- The words from one place on whose tag counts them back, every second of them.
-  local function readBack(s, tag, from, words, idleAtUs)
-    for k = from, tag >= const.BACK and words or 0, 2 do
-      s[k] = tag < const.MINUS_ONE and idleAtUs - s[k] or -1
+  -- The words from one place on whose tag is one of the last, every second of them.
+  local function readTagged(s, tag, from, words, idleAtUs)
+    for k = from, tag >= const.WIDEST and words or 0, 2 do
+      s[k] = wordOf(tag, s[k], idleAtUs)
     end
   end
 
@@ -161,8 +167,8 @@ local function newLong()
   local function read(shape, raw, at, idleAtUs, s)
     local words = shape[const.WORDS]
     s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13], s[14], s[15], s[16], s[17], s[18], s[19], s[20] = unpackBytes(shape[const.FORM], raw, at)
-    readBack(s, shape[const.EVEN], const.LEAD + 1, words, idleAtUs)
-    readBack(s, shape[const.ODD], const.LEAD + 2, words, idleAtUs)
+    readTagged(s, shape[const.EVEN], const.LEAD + 1, words, idleAtUs)
+    readTagged(s, shape[const.ODD], const.LEAD + 2, words, idleAtUs)
   end
 
   local function bytesFor(number)
@@ -185,9 +191,7 @@ local function newLong()
       end
     end
     local back = idleAtUs - least
-    if least == -1 and most == -1 then
-      return const.MINUS_ONE
-    elseif idleAtUs >= most and back < const.MAX_BACK and (least < 0 or back < most) then
+    if least >= 0 and idleAtUs >= most and back < const.MAX_BACK and back < most then
       return const.BACK + bytesFor(back)
     end
     return least >= 0 and most < const.NO_NUMBER and bytesFor(most) or foreign('a word is out of range')
@@ -326,11 +330,28 @@ local function algorithmOf(format)
   return algorithms[name]
 end
 
+-- Whether the figures of a label are spelled as they are written (see codec.ts).
+local function isSpelled(label)
+  local byte, number, unit = string.byte, 0, 1
+  for place = 4 + byte(label, 2), #label do
+    local digit = byte(label, place)
+    number, unit = number + digit % 64 * unit, unit * 64
+    if digit < 64 then
+      local zeros = number % 8
+      if digit == 0 and unit > 64 or (number - zeros) % 80 == 0 and zeros ~= (number < 8 and 0 or 7) then
+        return false
+      end
+      number, unit = 0, 1
+    end
+  end
+  return true
+end
+
 -- The rule that a label names. \`isKnown\`: the caller brings it, so its figures need no checks.
 local function ruleOf(label, isKnown)
   local format = string.byte(label, 1)
   local figures, isWhole = figuresOf(label)
-  if not isKnown and (figures.length ~= FIGURES[format] or not isWhole) then
+  if not isKnown and (figures.length ~= FIGURES[format] or not isWhole or not isSpelled(label)) then
     foreign('the figures are not those of a ' .. FORMATS[format])
   end
   for k = 0, isKnown and -1 or figures.length - 1 do
@@ -338,11 +359,11 @@ local function ruleOf(label, isKnown)
       foreign('a figure is out of range')
     end
   end
-  local rule = algorithmOf(format).ruleOf(figures)
-  local capacity, windowUs = rule.capacity, rule.windowUs
-  if not isKnown and not (capacity >= 1 and capacity <= const.MAX_PERMITS and windowUs >= 1 and windowUs <= const.MAX_FILL_US and rule.words <= const.MAX_WORDS) then
-    foreign('the figures ' .. rule.numbers .. ' are no limit of the type ' .. FORMATS[format])
+  local algorithm = algorithmOf(format)
+  if not isKnown and not algorithm.isLimit(figures) then
+    foreign('its figures are no limit of the type ' .. FORMATS[format])
   end
+  local rule = algorithm.ruleOf(figures)
   rule.label, rule.forms, rule.heads, rule.neededWords = label, {}, {}, rule.algorithm.neededWords
   rules[label] = rule
   return rule
@@ -448,7 +469,7 @@ local function readWord(s, k)
     pages[page] = text
   end
   local word = unpackBytes('>d', text, inPage * 8 + 1)
-  if not (word >= -1 and word < const.NO_NUMBER and word % 1 == 0) then
+  if not (word >= 0 and word < const.NO_NUMBER and word % 1 == 0) then
     foreign('a word is out of range')
   end
   local touched, count = s.touched, s.count
@@ -482,10 +503,9 @@ local function largeState(held, shape, head, at, s)
     text, from = bytesOf(held, at, at + const.HEAD_WORDS * 8 - 1), 1
   end
   local a, b, c, d, e, f, g, h, i, j = unpackBytes('>dddddddddd', text, from)
-  local isInRange = a >= -1 and b >= -1 and c >= -1 and d >= -1 and e >= -1 and f >= -1 and g >= -1 and h >= -1 and i >= -1 and j >= -1
   local parts = a % 1 + b % 1 + c % 1 + d % 1 + e % 1 + f % 1 + g % 1 + h % 1 + i % 1 + j % 1
   -- Infinity leaves no number as its part.
-  if not (isInRange and parts == 0 and a + b + c + d + e + f + g + h + i + j < const.NO_NUMBER * const.HEAD_WORDS) then
+  if not (parts == 0 and math.min(a, b, c, d, e, f, g, h, i, j) >= 0 and math.max(a, b, c, d, e, f, g, h, i, j) < const.NO_NUMBER) then
     foreign('a word is out of range')
   end
   if not s then
@@ -587,8 +607,8 @@ local function grown(cell, words)
     s[k] = 0
   end
   local most = own.neededWords(s, 1)
-  -- Entries that the rule does not allow would be looked for one by one.
-  if not (most >= 0 and most <= 2 * own.words) then
+  -- Entries that are not there would be looked for one by one.
+  if not (most >= 0 and (most <= 2 * own.words or most <= 2 * words)) then
     foreign('it says that it has ' .. most .. ' words')
   end
   most = most > words and most or words
@@ -603,7 +623,8 @@ local function wordsToWrite(cell)
   local own, s = cell.own, cell.s
   local words, needed = own.words, own.neededWords and own.neededWords(s, 1)
   if needed then
-    words = needed < words and needed or words
+    -- A log that keeps its entries under a smaller limit has more.
+    words = (needed < words or cell.most > words) and needed or words
     for k = cell.most + 1, s.words and 0 or words do
       s[k] = 0
     end
@@ -696,18 +717,17 @@ export const run = `-- Reads the states, has them decided, and writes what chang
 -- ARGV: nowUs ('' for the server's time), 1 if a state may be large and 0 otherwise, then runs of
 -- decisions, each either
 --       a short one: t (take), c (charge), s (settle), or of what is released g (give) or r (renew), how many decisions, each by one limit, which is the same for all, on a key of its
---       own, its label (see codec.ts); then the cost, which is the same for all, or to settle, give and renew a list of JSON with the cost of each and what it is about: when the charge would
---       have drained, of what can be booked ahead; the tokens to renew, as text where there are several; ofUs of all else;
+--       own, its label (see codec.ts); then the cost, which is the same for all, or to settle, give and renew a list of JSON with the cost of each and what it is about: the tokens to renew, as text
+--       where there are several; ofUs of all else, and to settle also when the charge would have drained;
 --       or any other: the verb (\`op aheadUs ofUs\`, -1 for none), how many decisions, how many parts and how many keys each has, then for each part:
---       its label, which of the keys it has, its cost, and to \`give\`, \`settle\`, \`renew\` and \`line\` the ticket's numbers and the ticket's words ('' for none).
+--       its label, which of the keys it has, its cost, and to \`settle\`, \`renew\` and \`line\` the ticket's numbers and the ticket's words ('' for none).
 --       A plain call has nothing but a label and a cost, and c if it charges: each key is a decision, on the server's time.
 -- Answers { nowUs, ... } with for each part of each decision: what remains and resetUs, if it was
 -- allowed and may be acted on at once; else -1 allowed, -2 limited or -3 impossible, then
 -- remaining, retryUs, resetUs, delayUs; where it was entered later than nowUs, -4 and by how much
--- before all that. Behind that stand in a reservation, which is always told in full, the ticket's
--- words, and to \`give\`, \`renew\` and \`line\` what decide.ts says was given. To \`settle\` that is all
--- there is, or -2 where nothing changed. For \`forget\` one 0. In place of all that stands the text
--- of an error for a decision that could not be made.
+-- before all that. Behind that stands to \`give\`, \`renew\` and \`line\` what decide.ts says was given.
+-- To \`settle\` that is all there is, or -2 where nothing changed. For \`forget\` one 0. In place of
+-- all that stands the text of an error for a decision that could not be made.
 --
 -- Redis makes every function and every table of a script anew at each call, and a function the more
 -- expensively the more variables around it it uses. So what nearly every call needs stands here,
@@ -837,9 +857,7 @@ elseif format == --[[FORMAT]] then
     end
     for k = key, last do
       if told then
-        -- One time tells what a settlement is about: an algorithm asks for one of the two.
-        cost, ofUs, nextTold = told[nextTold], told[nextTold + 1], nextTold + 2
-        drainedUs = ofUs
+        cost, ofUs, drainedUs, nextTold = told[nextTold], told[nextTold + 1], told[nextTold + 2], nextTold + 3
       end
       local name = keys[k]
       local raw = heldBy[name]
@@ -930,7 +948,7 @@ elseif format == --[[FORMAT]] then
       end
       if not isUsual then
         general = general or newSlowPath(newSlowPath, true, nowUs, leastTtlMs, reply, values, heldBy, isLarge, sayInFull, stepOf, figuresOf, leadTags)
-        size = general.one(verb, label, k, cost, ofUs, size)
+        size = general.one(verb, label, k, cost, ofUs, drainedUs, size)
       end
     end
     key, verb = last + 1, argv[at]
@@ -941,14 +959,15 @@ elseif format == --[[FORMAT]] then
 export const shortWord = `-- A word, s_k, by its tag, t_k: as it was unpacked, or counted back from when the state is idle.
 -- One that takes no bytes was not unpacked. fast-path.lua has this once for each word, with its
 -- number in place of _k.
-if t_k < const.BACK then
+if t_k < const.WIDEST then
   s_k = t_k > 0 and s_k or 0
+elseif t_k < const.BACK then
+  isUsual = isUsual and s_k < const.NO_NUMBER
 elseif t_k == const.BACK then
   s_k = idleAtUs
-elseif t_k == const.MINUS_ONE then
-  s_k = -1
 else
   s_k = idleAtUs - s_k
+  isUsual = isUsual and s_k >= 0
 end
 `
 
@@ -1091,6 +1110,7 @@ local function longEach(run, first, last)
   local label, cost, ofUs, decide, words, neededWords, small = run.label, run.cost, -1, run.decide, run.words, run.neededWords, run.small
   local large, told, isReleased, isRenewal, tokens = (isLarge or neededWords) and pages(), run.told, run.verb == 'g', run.verb == 'r', nil
   local isSettlement = run.verb == 's'
+  local each, drainedUs = isSettlement and 3 or 2, 0
   -- A large state goes on reading from what it was found in, also one that is used again. Of
   -- permits that are given back or renewed, nearly all states are small.
   local stepUs, held, bytes = run.stepUs, run.held, (isReleased or isRenewal) and const.SMALL_BYTES
@@ -1098,8 +1118,8 @@ local function longEach(run, first, last)
     local key, s, raw, total, idleAtUs = keys[k], small, nil, nil, 0
     current = k
     if told then
-      local at = (k - run.first) * 2
-      cost, ofUs = told[at + 1], told[at + 2]
+      local at = (k - run.first) * each
+      cost, ofUs, drainedUs = told[at + 1], told[at + 2], isSettlement and told[at + 3]
       if isRenewal then
         tokens, ofUs = wordsIn(ofUs), -1
       end
@@ -1194,7 +1214,7 @@ local function longEach(run, first, last)
       end
     end
     if not isUsual then
-      size = general().one(run.verb, label, k, cost, ofUs, size, tokens)
+      size = general().one(run.verb, label, k, cost, ofUs, drainedUs, size, tokens)
     end
   end
 end
@@ -1282,7 +1302,7 @@ end
 local library
 function library()
   --[[LIBRARY]]
-  local made = { decide = decide, join = join, ruleBy = function(label, isKnown) return rules[label] or ruleOf(label, isKnown) end, formats = FORMATS, known = KNOWN_FORMATS }
+  local made = { decide = decide, ruleBy = function(label, isKnown) return rules[label] or ruleOf(label, isKnown) end, formats = FORMATS, known = KNOWN_FORMATS }
   function library()
     return made
   end
@@ -1310,7 +1330,8 @@ local function numbersOf(shape, cell)
     numbers = library().ruleBy(label)
     numbers.stepUs = stepOf(numbers.windowUs)
   end
-  if shape[const.WORDS] > numbers.words then
+  -- A log keeps its entries under a smaller limit.
+  if shape[const.WORDS] > (numbers.neededWords and const.MAX_WORDS or numbers.words) then
     foreign('it holds a state of ' .. shape[const.WORDS] .. ' words, and ' .. library().ruleBy(label).numbers .. ' has ' .. numbers.words)
   end
   return numbers
@@ -1372,26 +1393,22 @@ local function checkRights(count)
   end
 end
 
--- The answer of one limit. In a reservation it is always in full, with its ticket.
+-- The answer of one limit.
 local function say(verdict, run)
   local outcome, delayUs, enteredUs, answers, count = verdict.outcome, verdict.delayUs, verdict.enteredUs, reply, size
-  local isReservation = run.aheadUs >= 0
   if run.op == 'settle' then
     answers[count + 1] = outcome == 'allowed' and verdict.given or const.LIMITED
     size = count + 1
     return
   end
-  if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs and not isReservation then
+  if outcome == 'allowed' and delayUs == 0 and enteredUs == nowUs then
     answers[count + 1] = verdict.remaining
     answers[count + 2] = verdict.resetUs
     count = count + 2
   else
     count = sayInFull(answers, count, nowUs, outcome, verdict.remaining, verdict.retryUs, verdict.resetUs, delayUs, enteredUs)
   end
-  if isReservation then
-    count = count + 1
-    answers[count] = verdict.ticket and library().join(verdict.ticket.words, ' ') or ''
-  elseif run.isGiven then
+  if run.isGiven then
     count = count + 1
     answers[count] = verdict.given
   end
@@ -1616,7 +1633,7 @@ local function addCell(run, label, place, cost)
     small = s,
     large = false,
     i = 1,
-    verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, ticket = nil, given = 0 },
+    verdict = { outcome = false, remaining = 0, retryUs = 0, resetUs = 0, delayUs = 0, atUs = 0, enteredUs = 0, given = 0 },
     isHeld = false,
     changed = false,
     from = 0,
@@ -1672,18 +1689,19 @@ end
 -- By its verb and its label: decisions by one limit as any others.
 local runsBy = {}
 
--- \`ofUs\`: also when the charge would have drained, where that is asked for.
-local function oneRun(verb, label, cost, ofUs, tokens)
+-- \`drainedUs\`: to settle, when the charge would have drained.
+local function oneRun(verb, label, cost, ofUs, drainedUs, tokens)
   local run = runsBy[verb .. label]
   if not run then
     run = newRun(OPS[verb], -1, -1, 1)
     local cell = addCell(run, label, 1, cost)
     run.each, run.count, runsBy[verb .. label] = decideEach, 1, run
-    cell.left = { numbers = '', words = { [0] = ofUs, length = 1 } }
+    cell.left = { numbers = '', words = { [0] = drainedUs, ofUs, ofUs, 0, length = 4 } }
   end
   local cell = run.cells[0]
   cell.cost, run.ofUs = cost, ofUs
-  cell.left.words[0] = ofUs
+  local left = cell.left.words
+  left[0], left[1], left[2] = drainedUs, ofUs, ofUs
   cell.ticket = tokens and { numbers = '', words = tokens } or nil
   return run
 end
@@ -1702,9 +1720,9 @@ function paths.anyRun(key, at, answered)
 end
 
 -- One decision by one limit, as any other.
-function paths.one(verb, label, k, cost, ofUs, answered, tokens)
+function paths.one(verb, label, k, cost, ofUs, drainedUs, answered, tokens)
   size = answered
-  decideAll(oneRun(verb, label, cost, ofUs, tokens), k, k)
+  decideAll(oneRun(verb, label, cost, ofUs, drainedUs, tokens), k, k)
   return size
 end
 
@@ -2213,6 +2231,10 @@ do
     bookable = false,
     spaced = false,
     untilReleased = true,
+    isLimit = function(figures)
+      local capacity = figures[0]
+      return capacity >= 1 and capacity <= 1000000000 and figures[1] <= 31622400000000
+    end,
     ruleOf = function(figures)
       local capacity = figures[0]
       local us = figures[1]
@@ -2226,6 +2248,7 @@ do
         windowUs = us == 0 and 3155760000000000 or us,
         words = 9 + places * 3,
         freshWords = 9,
+        mostUsed = 1000000000000,
         endless = us == 0,
         leaseUs = us == 0 and huge or us,
         mostLeases = mostLeases,
@@ -2284,7 +2307,7 @@ do
       return token - nowUs
     end,
     -- Releases what was given out under the token \`ofUs\`, or gives up a place in line.
-    giveBack = function(_own, s, i, nowUs, cost, ofUs, _booked)
+    giveBack = function(_own, s, i, nowUs, cost, ofUs, _charge)
       local atUs = s[i] > nowUs and s[i] or nowUs
       local entry = ofUs < 0 and -1 or entryOf(s, i, ofUs)
       if entry < 0 or not (s[entry + 1] > 0 and s[entry + 2] > atUs) then
@@ -2370,6 +2393,12 @@ do
     bookable = false,
     spaced = false,
     endsAtOnce = true,
+    isLimit = function(figures)
+      local windowUs = figures[1]
+      local offset = figures[3]
+      local isWindow = windowUs >= 1 and windowUs <= 31622400000000 and figures[0] <= 1000000000
+      return isWindow and (figures[2] == 0 and offset < windowUs or not (figures[2] == 0) and (figures[2] == 1 and offset == 0))
+    end,
     ruleOf = function(figures)
       return {
         algorithm = algorithms.fixedWindow,
@@ -2379,6 +2408,7 @@ do
         windowUs = figures[1],
         words = 4,
         freshWords = 4,
+        mostUsed = 4294967295,
         fromFirst = figures[2] == 1,
         offsetUs = figures[3],
       }
@@ -2419,26 +2449,7 @@ do
       s[i + 3] = atUs
       return atUs - nowUs
     end,
-    -- A call that charged nothing began no window: then its time does.
-    chargeAt = function(own, to, s, i, nowUs, cost, ofUs)
-      local atUs = s[i + 3] > nowUs and s[i + 3] or nowUs
-      local timeUs = ofUs < atUs and ofUs or atUs
-      local count = nowUs >= s[i + 1] and 0 or s[i + 2]
-      local isOfWindow = count > 0 and timeUs >= s[i]
-      local endUs = (isOfWindow and to.fromFirst and s[i] or windowStartUs(to, timeUs)) + to.windowUs
-      if not isOfWindow and atUs >= endUs then
-        return false
-      end
-      local isOnlyLater = not isOfWindow and to.fromFirst and s[i + 1] - s[i] == to.windowUs
-      s[i + 1] = (count == 0 or isOnlyLater) and endUs or s[i + 1] > endUs and s[i + 1] or endUs
-      if not isOfWindow then
-        s[i] = timeUs
-      end
-      s[i + 2] = count + cost
-      s[i + 3] = atUs
-      return true
-    end,
-    giveBack = function(own, s, i, nowUs, cost, ofUs, _booked)
+    giveBack = function(own, s, i, nowUs, cost, ofUs, _charge)
       local count = nowUs >= s[i + 1] and 0 or s[i + 2]
       if count == 0 or ofUs >= 0 and (ofUs < s[i] or ofUs >= s[i + 1]) then
         return -1
@@ -2456,6 +2467,15 @@ end
 -- The remainder of the last \`mulDiv\`. A typed array, so that handing back a second number allocates
 -- nothing.
 local remainder0 = 0
+
+local function greatestCommonDivisor(a, b)
+  while b ~= 0 do
+    local rest = a % b
+    a = b
+    b = rest
+  end
+  return a
+end
 
 -- Exact for a product below 2^53: to be rounded up to a whole number k that it has not reached,
 -- product / c would have to lie within half a unit of the last place of k, and then k x c would be
@@ -2533,20 +2553,23 @@ local function mulAddDivUp(a, b, add, c)
   local sum = a * b + add
   return sum <= 9007199254740991 and sum / c + -(sum / c) % 1 or mulAddDivUpWide(a, b, add, c)
 end
-
-local function greatestCommonDivisor(a, b)
-  while b ~= 0 do
-    local rest = a % b
-    a = b
-    b = rest
-  end
-  return a
-end
 ` },
   level: { needs: ['prelude', 'arithmetic'], text: `-- From src/algorithms/level.ts.
 
--- A state in other numbers, while a question is asked about it.
-local scratch = { [0] = 0, 0, 0 }
+-- Whether these figures are those of a level: a pace in lowest terms that can be counted exactly,
+-- with room for twice the capacity and for what is booked ahead by default.
+local function isLevel(figures)
+  local capacity = figures[0]
+  local permits = figures[1]
+  local periodUs = figures[2]
+  if capacity > 1000000000 or permits < 1 or periodUs < 1 or permits > 10 * periodUs then
+    return false
+  end
+  if 2 * capacity * periodUs + 60000000 * permits >= 4503599627370496 then
+    return false
+  end
+  return greatestCommonDivisor(permits, periodUs) == 1
+end
 
 -- \`figures\`: capacity, permits, periodUs.
 local function levelRule(algorithm, figures)
@@ -2567,6 +2590,7 @@ local function levelRule(algorithm, figures)
     windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs,
     words = 3,
     freshWords = 3,
+    mostUsed = 4503599627370496 / periodUs - 4503599627370496 / periodUs % 1,
     permits = permits,
     periodUs = periodUs,
     intervalUs = intervalUs,
@@ -2576,19 +2600,6 @@ local function levelRule(algorithm, figures)
     lessOneUs = lessOneUs,
     lessOnePart = lessOnePart,
   }
-end
-
--- Whether the level is no more than the capacity, at the time of writing.
-local function isWithinCapacity(own, s, i, atUs)
-  local aheadUs = s[i] - atUs
-  return aheadUs < own.toleranceUs or aheadUs == own.toleranceUs and s[i + 1] <= own.tolerancePart
-end
-
--- Lowers the level to the capacity.
-local function cutToCapacity(own, s, i, nowUs)
-  s[i] = nowUs + own.toleranceUs
-  s[i + 1] = own.tolerancePart
-  return true
 end
 
 local function dateToNow(s, i, nowUs)
@@ -2601,14 +2612,6 @@ end
 -- A state dated more than one window ahead is re-dated to now.
 local function levelRepair(own, s, i, nowUs)
   return s[i + 2] - nowUs > own.windowUs and dateToNow(s, i, nowUs)
-end
-
--- Drops the date of a level that is no more than the capacity. One that is ahead of the clock
--- stays: without it the level would rise.
-local function dateIfBooked(own, s, i, nowUs)
-  if s[i + 2] == nowUs and isWithinCapacity(own, s, i, nowUs) then
-    s[i + 2] = -1
-  end
 end
 
 local function levelUsed(own, s, i, nowUs)
@@ -2641,6 +2644,21 @@ local function levelUntilUs(own, s, i, nowUs, room)
   return us > 0 and us + atUs - nowUs or 0
 end
 
+-- What is in use, in units.
+local function unitsAt(own, s, i, atUs)
+  local us = s[i] - atUs
+  return us < 0 and 0 or us * own.permits + s[i + 1]
+end
+
+local function levelMovesInUs(own, to, s, i, nowUs, room, aheadUs)
+  if own == to or own.permits == to.permits and own.periodUs == to.periodUs then
+    return 0
+  end
+  local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
+  local over = unitsAt(own, s, i, atUs) - mulDiv(room * to.periodUs + aheadUs * to.permits, own.periodUs, to.periodUs)
+  return over > 0 and over / own.permits + -(over / own.permits) % 1 + atUs - nowUs or 0
+end
+
 -- A level that has drained is idle once its time no longer stands still.
 local function levelResetUs(_own, s, i, nowUs)
   local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
@@ -2668,25 +2686,6 @@ local function convert(own, to, s, i, atUs)
   s[i + 1] = remainder0
 end
 
--- \`levelUntilUs\` as a charge under \`to\` would find it. Counted from 0, because a slow pace may lead
--- beyond the times that are exact.
-local function untilUsAtPaceOf(own, to, s, i, nowUs, room)
-  local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
-  scratch[0] = s[i] - atUs
-  scratch[1] = s[i + 1]
-  convert(own, to, scratch, 0, 0)
-  local us = levelUntilUs(to, scratch, 0, 0, room)
-  return us > 0 and us + atUs - nowUs or 0
-end
-
--- How long until \`cost\` fits, once the level is expressed at the pace of \`to\`.
-local function levelDueUs(own, to, s, i, nowUs, cost)
-  if own == to or own.permits == to.permits and own.periodUs == to.periodUs then
-    return levelUntilUs(to, s, i, nowUs, to.capacity - cost)
-  end
-  return untilUsAtPaceOf(own, to, s, i, nowUs, to.capacity - cost)
-end
-
 -- Charges \`cost\`: the TAT moves later.
 local function levelCharge(own, to, s, i, nowUs, cost)
   local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
@@ -2710,160 +2709,74 @@ local function levelCharge(own, to, s, i, nowUs, cost)
     us = us + 1
     part = part - to.permits
   end
-  if us - atUs > 3196800000000000 then
-    us = atUs + 3196800000000000
-    part = 0
-  end
   s[i] = us
   s[i + 1] = part
   s[i + 2] = atUs
   return atUs - nowUs
 end
 
--- The TAT moves earlier, but not before \`atUs\`. Tells whether there was anything to give back.
-local function moveEarlier(own, s, i, atUs, us, part)
-  local tatUs = s[i]
-  local tatPart = s[i + 1]
-  if us == 0 and part == 0 or tatUs < atUs or tatUs == atUs and tatPart == 0 then
-    return false
+-- How much of \`cost\` may come back of a charge. Before its time no caller has used it, but those
+-- who booked after it have been told their times: its cost less what was charged after it. From its
+-- time on as much as would still be in use of it, had no call come after it.
+--
+-- The charge says when it would have drained, rounded up to a microsecond. Where other charges came
+-- after it, that microsecond may belong to them. At another pace its share of that time is all that
+-- is known: whole permits, and none before its time.
+local function unitsOf(own, level, atUs, cost, asked, charge)
+  local words = charge.words
+  local drainedUs = words[0]
+  local enteredUs = words[1]
+  local timeUs = atUs > enteredUs and atUs or enteredUs
+  local isBefore = timeUs < words[2]
+  if drainedUs <= timeUs then
+    return 0
   end
-  local borrow = tatPart < part and 1 or 0
-  local earlierUs = tatUs - us - borrow
-  local isPast = earlierUs < atUs
-  s[i] = isPast and atUs or earlierUs
-  s[i + 1] = isPast and 0 or tatPart - part + borrow * own.permits
+  if not (own == charge.rule or own.permits == charge.rule.permits and own.periodUs == charge.rule.periodUs) then
+    return isBefore and 0 or mulDiv(cost, drainedUs - timeUs, drainedUs - enteredUs) * own.periodUs
+  end
+  local most = (drainedUs - timeUs) * own.permits - words[3] * own.periodUs
+  local left = level > most and most - own.permits + 1 or most
+  return isBefore and (left < asked - (0 > level - left and 0 or level - left) and left or asked - (0 > level - left and 0 or level - left)) or left
+end
+
+-- Gives \`cost\` back: as of now, or of a charge no more than still counts of it. Answers how many
+-- whole permits that are, -1 if there was nothing to give back.
+local function levelGiveBack(own, s, i, nowUs, cost, _ofUs, charge)
+  local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
+  local level = unitsAt(own, s, i, atUs)
+  if level == 0 then
+    return -1
+  end
+  local asked = (cost < own.mostUsed and cost or own.mostUsed) * own.periodUs
+  local units = charge == nil and asked or min(asked, unitsOf(own, level, atUs, cost, asked, charge))
+  if units <= 0 then
+    return -1
+  end
+  local left = 0 > level - units and 0 or level - units
+  local us = left / own.permits - left / own.permits % 1
+  s[i] = atUs + us
+  s[i + 1] = left - us * own.permits
   s[i + 2] = atUs
-  return true
-end
-
--- Gives \`cost\` back, but no more than drains in \`mostUs\`. Answers how many whole permits that are,
--- -1 if there was nothing to give back.
-local function giveUpTo(own, s, i, atUs, cost, mostUs)
-  if mostUs <= 0 then
-    return -1
-  end
-  local us = spanUs(own, cost)
-  local part = remainder0
-  if us < mostUs then
-    return moveEarlier(own, s, i, atUs, us, part) and cost or -1
-  end
-  local given = min(cost, mulDiv(mostUs, own.permits, own.periodUs))
-  return moveEarlier(own, s, i, atUs, mostUs, 0) and given or -1
-end
-
--- Without \`ofUs\` the cost was charged just now. With it, permits that have drained since are not
--- given back. The level before the charge is not known, so it is taken to have drained from the
--- beginning.
-local function levelGiveBack(own, s, i, nowUs, cost, ofUs)
-  local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
-  local isFresh = ofUs < 0 or ofUs >= atUs
-  return giveUpTo(own, s, i, atUs, cost, isFresh and huge or spanUs(own, cost) - (atUs - ofUs))
-end
-
--- Gives a reservation back, minus what was charged after it, as long as its TAT lies further ahead
--- than its turn: then its time has come. (turnUs, turnPart): how far ahead it lies when its time
--- comes.
-local function levelCancel(own, s, i, nowUs, cost, booked, turnUs, turnPart)
-  if not (own == booked.rule or own.permits == booked.rule.permits and own.periodUs == booked.rule.periodUs) then
-    return -1
-  end
-  local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
-  local ticket = booked.words
-  local markUs = ticket[0] - (ticket[0 + 2] > atUs and ticket[0 + 2] or atUs)
-  local markPart = ticket[1]
-  if markUs < turnUs or markUs == turnUs and markPart <= turnPart then
-    return -1
-  end
-  local us = spanUs(own, cost)
-  local part = remainder0
-  local afterUs = s[i] - atUs - markUs
-  local afterPart = s[i + 1] - markPart
-  if afterUs > 0 or afterUs == 0 and afterPart > 0 then
-    us = us - afterUs
-    part = part - afterPart
-    if part < 0 then
-      us = us - 1
-      part = part + own.permits
-    elseif part >= own.permits then
-      us = us + 1
-      part = part - own.permits
-    end
-  end
-  return us >= 0 and moveEarlier(own, s, i, atUs, us, part) and mulAddDiv(us, own.permits, part, own.periodUs) or -1
-end
-
--- Gives back no more than would still be in use of a charge, had no call come after it: \`left\` says
--- when it would have drained, rounded up to a microsecond. Where another charge came after it, that
--- microsecond may belong to that one.
-local function levelGiveRest(own, s, i, nowUs, cost, left)
-  local atUs = s[i + 2] > nowUs and s[i + 2] or nowUs
-  local rule = left.rule
-  local drainedUs = left.words[0]
-  local tatUs = s[i]
-  local isSame = own == rule or own.permits == rule.permits and own.periodUs == rule.periodUs
-  local isLast = isSame and (tatUs < drainedUs or tatUs == drainedUs and s[i + 1] == 0)
-  local mostUs = drainedUs - atUs - ((rule.permits == 1 or isLast) and 0 or 1)
-  if isSame then
-    return giveUpTo(own, s, i, atUs, cost, mostUs)
-  end
-  local most = mostUs > 0 and mulDiv(mostUs, rule.permits, rule.periodUs) or 0
-  return giveUpTo(own, s, i, atUs, cost < most and cost or most, huge)
-end
-
--- How long until all that was there before has drained, at the pace of \`to\`.
-local function levelDrainedUs(own, to, s, i, nowUs)
-  if own == to or own.permits == to.permits and own.periodUs == to.periodUs then
-    return levelUntilUs(to, s, i, nowUs, 0)
-  end
-  return untilUsAtPaceOf(own, to, s, i, nowUs, 0)
+  return units / own.periodUs - units / own.periodUs % 1
 end
 ` },
   gcra: { needs: ['prelude', 'arithmetic', 'level'], text: `-- From src/algorithms/gcra/gcra.ts.
 do
-  local function redate(own, s, i, nowUs)
-    if not (s[i + 2] >= 0) then
-      return not isWithinCapacity(own, s, i, nowUs) and cutToCapacity(own, s, i, nowUs)
-    end
-    if not levelRepair(own, s, i, nowUs) then
-      return false
-    end
-    dateIfBooked(own, s, i, nowUs)
-    return true
-  end
-
   algorithms.gcra = {
     type = 'gcra',
     bookable = true,
     spaced = false,
+    isLimit = isLevel,
     ruleOf = function(figures)
       return levelRule(algorithms.gcra, figures)
     end,
-    repair = function(own, s, i, nowUs)
-      return not (s[i] - nowUs < own.toleranceUs) and redate(own, s, i, nowUs)
-    end,
+    repair = levelRepair,
     used = levelUsed,
     untilUs = levelUntilUs,
+    movesInUs = levelMovesInUs,
     resetUs = levelResetUs,
-    dueUs = levelDueUs,
-    charge = function(own, to, s, i, nowUs, cost)
-      local lateUs = levelCharge(own, to, s, i, nowUs, cost)
-      dateIfBooked(to, s, i, nowUs)
-      return lateUs
-    end,
-    giveBack = function(own, s, i, nowUs, cost, ofUs, booked)
-      local given = booked == nil and levelGiveBack(own, s, i, nowUs, cost, ofUs) or levelCancel(own, s, i, nowUs, cost, booked, booked.rule.toleranceUs, booked.rule.tolerancePart)
-      if given >= 0 then
-        dateIfBooked(own, s, i, nowUs)
-      end
-      return given
-    end,
-    giveRest = function(own, s, i, nowUs, cost, left)
-      local given = levelGiveRest(own, s, i, nowUs, cost, left)
-      if given >= 0 then
-        dateIfBooked(own, s, i, nowUs)
-      end
-      return given
-    end,
+    charge = levelCharge,
+    giveBack = levelGiveBack,
   }
 end
 ` },
@@ -2873,38 +2786,30 @@ do
     type = 'leakyBucket',
     bookable = true,
     spaced = true,
+    isLimit = isLevel,
     ruleOf = function(figures)
       return levelRule(algorithms.leakyBucket, figures)
     end,
     repair = levelRepair,
     used = levelUsed,
     untilUs = levelUntilUs,
+    movesInUs = levelMovesInUs,
     resetUs = levelResetUs,
-    -- A caller that pours in now acts when the water that is there already has leaked.
-    dueUs = levelDrainedUs,
     charge = levelCharge,
-    -- The time of a reservation comes when only its own water is left of what was there.
-    giveBack = function(own, s, i, nowUs, cost, ofUs, booked)
-      if booked == nil then
-        return levelGiveBack(own, s, i, nowUs, cost, ofUs)
-      end
-      local costUs = mulDiv(cost, own.periodUs, own.permits)
-      return levelCancel(own, s, i, nowUs, cost, booked, costUs, remainder0)
-    end,
-    giveRest = levelGiveRest,
+    giveBack = levelGiveBack,
   }
 end
 ` },
   slidingLog: { needs: ['prelude'], text: `-- From src/algorithms/sliding-log/sliding-log.ts.
 do
-  local function wordsIn(room)
-    return 10 + room * 2
-  end
-
   -- The places of a ring for so many entries: a quarter more, so that it does not have to be made
   -- anew often.
   local function roomFor(entries)
     return entries + (entries / 4 - entries / 4 % 1)
+  end
+
+  local function wordsIn(room)
+    return 10 + room * 2
   end
 
   -- The oldest entry, of this time, stands first in the ring, or is the newest.
@@ -3110,30 +3015,45 @@ do
     begin(s, i, kept > 0 and s[i + 10 + 0 * 2 + 1] or s[i + 5])
   end
 
-  -- More entries than a smaller log has places for become one, as of now.
-  local function fitInto(to, s, i, atUs)
-    if s[i + 1] > 1 then
-      straighten(s, i)
-    end
-    local most = ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 % 1
-    if s[i + 1] - 1 > most then
-      gather(s, i, atUs, s[i + 2])
-    else
-      s[i + 4] = most
-    end
-  end
-
-  -- Drops what has left, by the numbers of the state and of the caller, and writes the state under
-  -- the caller's.
-  local function moveTo(own, to, s, i, nowUs, atUs)
-    dropLeft(own, s, i, nowUs)
-    if own == to then
+  -- Makes room for one more entry in the ring, of a log that has a newest one.
+  local function makeRoom(to, s, i)
+    local stored = s[i + 1] - 1
+    local room = s[i + 4]
+    if stored < room and (room <= 64 or stored > room / 4) then
       return
     end
-    dropLeft(to, s, i, nowUs)
-    if s[i + 4] > ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 % 1 then
-      fitInto(to, s, i, atUs)
+    local most = ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 % 1
+    if room >= most or stored < room or s[i] > 0 then
+      straighten(s, i)
     end
+    s[i + 4] = min(most, max(stored < room and 0 or room, s[i + 1] + (s[i + 1] / 4 - s[i + 1] / 4 % 1)))
+  end
+
+  -- Makes an entry the newest. The one that was it moves into the ring.
+  local function append(to, s, i, timeUs, count)
+    if s[i + 1] > 0 then
+      makeRoom(to, s, i)
+      local place = placeOf(s, i, s[i + 1] - 1)
+      local sum = s[i + 6] + (place % 256 == 0 and 0 or s[i + 3])
+      put(s, i, place, s[i + 5], sum)
+      s[i + 3] = sum
+    end
+    s[i + 1] = s[i + 1] + 1
+    s[i + 5] = timeUs
+    s[i + 6] = count
+  end
+
+  -- Adds to the newest entry, if that is of this time, or makes one. No entry is of a later time.
+  local function add(to, s, i, timeUs, cost)
+    if s[i + 1] > 0 and s[i + 5] == timeUs then
+      s[i + 6] = s[i + 6] + cost
+    else
+      append(to, s, i, timeUs, cost)
+    end
+    if s[i + 1] == 1 then
+      begin(s, i, timeUs)
+    end
+    s[i + 2] = s[i + 2] + cost
   end
 
   -- The first entry of this microsecond or a later one, from one on; the newest, if there is none.
@@ -3170,115 +3090,14 @@ do
     return entry == s[i + 1] - 1 and s[i + 6] or countAt(s, i, placeOf(s, i, entry))
   end
 
-  -- Makes room for one more entry in the ring, of a log that has a newest one.
-  local function makeRoom(to, s, i)
-    local stored = s[i + 1] - 1
-    local room = s[i + 4]
-    if stored < room and (room <= 64 or stored > room / 4) then
-      return
-    end
-    local most = ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 % 1
-    if room >= most or stored < room or s[i] > 0 then
-      straighten(s, i)
-    end
-    s[i + 4] = min(most, max(stored < room and 0 or room, s[i + 1] + (s[i + 1] / 4 - s[i + 1] / 4 % 1)))
-  end
-
-  local function sumAt(s, i, place)
-    return s[i + 10 + place * 2]
-  end
-
-  -- Makes an entry that counts nothing before another: those of the ring from there on move one place
-  -- on.
-  local function insert(s, i, at, timeUs)
-    local newest = s[i + 1] - 1
-    for entry = newest - 1, at, -1 do
-      local place = placeOf(s, i, entry)
-      local count = countAt(s, i, place)
-      put(s, i, placeOf(s, i, entry + 1), s[i + 10 + place * 2 + 1], count)
-    end
-    put(s, i, placeOf(s, i, at), timeUs, 0)
-    for entry = at, newest do
-      local place = placeOf(s, i, entry)
-      addToSum(s, i, place, sumBefore(s, i, place))
-    end
-    s[i + 3] = sumAt(s, i, placeOf(s, i, newest))
-    s[i + 1] = newest + 2
-    if at == 0 then
-      s[i + 7] = timeUs
-    end
-  end
-
-  -- Adds to what an entry counts: to its sum, and those of the entries behind it in its segment.
-  local function addTo(s, i, entry, count)
-    local stored = s[i + 1] - 1
-    if entry == stored then
-      s[i + 6] = s[i + 6] + count
-    else
-      local place = placeOf(s, i, entry)
-      local run = (stored - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (stored - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-      for at = place, place + run - 1 do
-        addToSum(s, i, at, count)
-      end
-      if entry + run == stored then
-        s[i + 3] = s[i + 3] + count
-      end
-    end
-    s[i + 2] = s[i + 2] + count
-  end
-
-  -- The same where the newest entry is of a later time.
-  local function addBefore(to, s, i, timeUs, cost)
-    local entry = entryFrom(s, i, 0, timeUs)
-    if s[i + 2] > to.capacity then
-      while countOf(s, i, entry) == 0 do
-        entry = entry + 1
-      end
-    elseif timeOf(s, i, entry) > timeUs then
-      makeRoom(to, s, i)
-      entry = entryFrom(s, i, 0, timeUs)
-      insert(s, i, entry, timeUs)
-    end
-    addTo(s, i, entry, cost)
-  end
-
-  -- Makes an entry the newest. The one that was it moves into the ring.
-  local function append(to, s, i, count)
-    if s[i + 1] > 0 then
-      makeRoom(to, s, i)
-      local place = placeOf(s, i, s[i + 1] - 1)
-      local sum = s[i + 6] + (place % 256 == 0 and 0 or s[i + 3])
-      put(s, i, place, s[i + 5], sum)
-      s[i + 3] = sum
-    end
-    s[i + 1] = s[i + 1] + 1
-    s[i + 6] = count
-  end
-
-  -- Adds to the entry of a time, or makes it. Debt does not make a log grow: it is added to the next
-  -- entry, or to the newest, which is of that time then.
-  local function add(to, s, i, timeUs, cost)
-    local isHeld = s[i + 1] > 0
-    if isHeld and s[i + 5] > timeUs then
-      addBefore(to, s, i, timeUs, cost)
-      return
-    end
-    if isHeld and (s[i + 5] == timeUs or s[i + 2] > to.capacity) then
-      s[i + 6] = s[i + 6] + cost
-    else
-      append(to, s, i, cost)
-    end
-    s[i + 5] = timeUs
-    if s[i + 1] == 1 then
-      begin(s, i, timeUs)
-    end
-    s[i + 2] = s[i + 2] + cost
-  end
-
   -- The entry of exactly this microsecond, from one on, if it counts anything; -1 otherwise.
   local function entryOf(s, i, from, timeUs)
     local entry = entryFrom(s, i, from, timeUs)
     return timeOf(s, i, entry) == timeUs and countOf(s, i, entry) > 0 and entry or -1
+  end
+
+  local function sumAt(s, i, place)
+    return s[i + 10 + place * 2]
   end
 
   -- An entry of the ring, which counts so many, is the newest from now on.
@@ -3309,6 +3128,24 @@ do
     s[i + 2] = kept
   end
 
+  -- Adds to what an entry counts: to its sum, and those of the entries behind it in its segment.
+  local function addTo(s, i, entry, count)
+    local stored = s[i + 1] - 1
+    if entry == stored then
+      s[i + 6] = s[i + 6] + count
+    else
+      local place = placeOf(s, i, entry)
+      local run = (stored - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (stored - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
+      for at = place, place + run - 1 do
+        addToSum(s, i, at, count)
+      end
+      if entry + run == stored then
+        s[i + 3] = s[i + 3] + count
+      end
+    end
+    s[i + 2] = s[i + 2] + count
+  end
+
   -- The newest entry is the last one that counts something.
   local function dropEmptyNewest(s, i)
     local entry = s[i + 2] > 0 and s[i + 1] - 2 or -1
@@ -3335,24 +3172,32 @@ do
     bookable = false,
     spaced = false,
     maxCapacity = 100000,
+    -- Callers that wait claim up to twice their limit and one.
+    isLimit = function(figures)
+      local windowUs = figures[1]
+      return windowUs >= 1 and windowUs <= 31622400000000 and roomFor(2 * figures[0]) <= 300000
+    end,
     ruleOf = function(figures)
       local capacity = figures[0]
+      local mostUsed = 2 * (1 > capacity and 1 or capacity)
       return {
         algorithm = algorithms.slidingLog,
         capacity = capacity,
         figures = figures,
         numbers = join(figures, ' '),
         windowUs = figures[1],
-        words = wordsIn(capacity + (capacity / 4 - capacity / 4 % 1)),
+        words = wordsIn(mostUsed + (mostUsed / 4 - mostUsed / 4 % 1)),
         freshWords = 10,
+        mostUsed = mostUsed,
       }
     end,
-    -- A state whose places lie outside of its ring is damaged: no number of words is enough for it.
+    -- A state whose places lie outside of its ring is damaged: no number of words is enough for it. A
+    -- log keeps its entries under a smaller limit, so its ring may be larger than that has room for.
     neededWords = function(s, i)
       local held = s[i + 1]
       local first = s[i]
       local room = s[i + 4]
-      if held - 1 > room or held > 0 and first > 0 and first >= room then
+      if room > 300000 or held - 1 > room or held > 0 and first > 0 and first >= room then
         return huge
       end
       return wordsIn(held <= room and room or max(room, roomFor(held < s[i + 2] and held or s[i + 2])))
@@ -3381,26 +3226,19 @@ do
       local goneUs = s[i + 5] + own.windowUs
       return (s[i + 1] > 0 and goneUs > atUs and goneUs or atUs) - nowUs
     end,
-    -- The entries keep their times. Those that have left the state's window or the caller's are
-    -- dropped.
+    -- The entries keep their times, under a smaller limit too. Those that have left the state's
+    -- window or the caller's are dropped.
     charge = function(own, to, s, i, nowUs, cost)
       local atUs = s[i + 9] > nowUs and s[i + 9] or nowUs
-      moveTo(own, to, s, i, nowUs, atUs)
+      dropLeft(own, s, i, nowUs)
+      if own ~= to then
+        dropLeft(to, s, i, nowUs)
+      end
       add(to, s, i, atUs, cost)
       s[i + 9] = atUs
       return atUs - nowUs
     end,
-    chargeAt = function(own, to, s, i, nowUs, cost, ofUs)
-      local atUs = s[i + 9] > nowUs and s[i + 9] or nowUs
-      if ofUs + to.windowUs <= atUs then
-        return false
-      end
-      moveTo(own, to, s, i, nowUs, atUs)
-      add(to, s, i, ofUs < atUs and ofUs or atUs, cost)
-      s[i + 9] = atUs
-      return true
-    end,
-    giveBack = function(own, s, i, nowUs, cost, ofUs, _booked)
+    giveBack = function(own, s, i, nowUs, cost, ofUs, _charge)
       local left = leftBy(own, s, i, nowUs)
       local entry = ofUs < 0 and s[i + 1] - 1 or entryOf(s, i, left, ofUs)
       if entry < left then
@@ -3425,9 +3263,8 @@ do
   -- full and of the oldest one.
   local seen0, seen1, seen2, seen3 = 0, 0, 0, 0
 
-  -- Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them
-  -- than a window has. Not by \`%\`, which is a call of a function in C for numbers that are no small
-  -- integers to V8.
+  -- Where the count of a slot stands. Not by \`%\`, which is a call of a function in C for numbers that
+  -- are no small integers to V8.
   local function placeOf(own, i, slot)
     local places = own.slots + 1
     return i + 3 + slot - (slot / places - slot / places % 1) * places
@@ -3436,7 +3273,7 @@ do
   -- Starts anew at \`atUs\` with everything that is used in the slot of that time.
   local function gather(to, s, i, atUs, permits)
     s[i] = atUs
-    s[i + 1] = mulDiv(atUs, to.perPeriod, to.periodUs)
+    s[i + 1] = atUs / to.slotUs - atUs / to.slotUs % 1
     s[i + 2] = permits
     clearWords(s, i + 3, to.slots + 1)
     s[placeOf(to, i, s[i + 1])] = permits
@@ -3463,9 +3300,10 @@ do
 
   -- Sees the window as it is now, without changing anything.
   local function look(own, s, i, nowUs)
-    local slot = mulDiv(s[i] > nowUs and s[i] or nowUs, own.perPeriod, own.periodUs)
+    local atUs = s[i] > nowUs and s[i] or nowUs
+    local slot = atUs / own.slotUs - atUs / own.slotUs % 1
     seen0 = slot
-    seen1 = remainder0
+    seen1 = atUs - slot * own.slotUs
     seen2 = fullFrom(own, s, i, slot)
     seen3 = countOf(own, s, i, slot - own.slots)
   end
@@ -3473,7 +3311,7 @@ do
   -- The weight of a count when only the rest of its slot, behind the offset, is still in the window.
   -- Rounded up.
   local function weighed(own, count, offset)
-    return count == 0 and 0 or mulAddDivUp(count, own.periodUs - offset, 0, own.periodUs)
+    return count == 0 and 0 or mulAddDivUp(count, own.slotUs - offset, 0, own.slotUs)
   end
 
   local function used(own, s, i, nowUs)
@@ -3482,11 +3320,6 @@ do
     end
     look(own, s, i, nowUs)
     return seen2 + weighed(own, seen3, seen1)
-  end
-
-  -- The first microsecond that lies at or behind an offset into a slot.
-  local function startUs(rule, slot, offset)
-    return mulAddDivUp(slot, rule.periodUs, offset, rule.perPeriod)
   end
 
   -- When no more than \`room\` is in use: within some slot from the present one on, as its oldest count
@@ -3500,17 +3333,17 @@ do
       local oldest = countOf(own, s, i, leaving)
       if full <= room then
         if full + oldest <= room then
-          return startUs(own, slot, 0)
+          return slot * own.slotUs
         end
-        local fadedTo = mulDiv(room - full, own.periodUs, oldest)
+        local fadedTo = mulDiv(room - full, own.slotUs, oldest)
         if fadedTo > 0 then
-          return startUs(own, slot, own.periodUs - fadedTo)
+          return (slot + 1) * own.slotUs - fadedTo
         end
       end
       full = full - countOf(own, s, i, leaving + 1)
       slot = slot + 1
     end
-    return startUs(own, last, 0)
+    return last * own.slotUs
   end
 
   -- When the newest slot that has a count leaves the window; 0 if there is none.
@@ -3518,7 +3351,7 @@ do
     local latest = s[i + 1]
     for slot = latest, latest - own.slots, -1 do
       if s[placeOf(own, i, slot)] > 0 then
-        return startUs(own, slot + own.slots + 1, 0)
+        return (slot + own.slots + 1) * own.slotUs
       end
     end
     return 0
@@ -3540,8 +3373,8 @@ do
 
   -- Writes the state under \`to\`, as of \`atUs\`.
   local function moveTo(own, to, s, i, nowUs, atUs)
-    if own.slots == to.slots and own.perPeriod == to.perPeriod and own.periodUs == to.periodUs then
-      advance(own, s, i, atUs, mulDiv(atUs, own.perPeriod, own.periodUs))
+    if own.slots == to.slots and own.slotUs == to.slotUs then
+      advance(own, s, i, atUs, atUs / own.slotUs - atUs / own.slotUs % 1)
     else
       gather(to, s, i, atUs, used(own, s, i, nowUs))
     end
@@ -3570,23 +3403,26 @@ do
     type = 'slidingWindow',
     bookable = false,
     spaced = false,
-    ruleOf = function(figures)
-      local lengthUs = figures[1]
+    isLimit = function(figures)
+      local windowUs = figures[1]
       local slots = figures[2]
-      local divisor = greatestCommonDivisor(slots, lengthUs)
-      local perPeriod = slots / divisor
-      local periodUs = lengthUs / divisor
+      local isWindow = windowUs >= 1 and windowUs <= 31622400000000 and figures[0] <= 1000000000
+      return isWindow and slots >= 1 and slots <= 100 and windowUs % slots == 0
+    end,
+    ruleOf = function(figures)
+      local slots = figures[2]
+      local slotUs = figures[1] / slots - figures[1] / slots % 1
       return {
         algorithm = algorithms.slidingWindow,
         capacity = figures[0],
         figures = figures,
         numbers = join(figures, ' '),
-        windowUs = mulAddDivUp(slots + 1, periodUs, 0, perPeriod),
+        windowUs = (slots + 1) * slotUs,
         words = 3 + slots + 1,
         freshWords = 3 + slots + 1,
+        mostUsed = 4294967295,
         slots = slots,
-        perPeriod = perPeriod,
-        periodUs = periodUs,
+        slotUs = slotUs,
       }
     end,
     -- A state dated more than one window ahead is re-dated: what was in use then is counted in the
@@ -3626,25 +3462,10 @@ do
       s[i + 2] = s[i + 2] + cost
       return atUs - nowUs
     end,
-    chargeAt = function(own, to, s, i, nowUs, cost, ofUs)
-      local atUs = s[i] > nowUs and s[i] or nowUs
-      local slot = mulDiv(ofUs < atUs and ofUs or atUs, to.perPeriod, to.periodUs)
-      local oldest = mulDiv(atUs, to.perPeriod, to.periodUs) - to.slots
-      if slot < oldest then
-        return false
-      end
-      moveTo(own, to, s, i, nowUs, atUs)
-      local place = placeOf(to, i, slot)
-      s[place] = s[place] + cost
-      if slot > oldest then
-        s[i + 2] = s[i + 2] + cost
-      end
-      return true
-    end,
-    giveBack = function(own, s, i, nowUs, cost, ofUs, _booked)
+    giveBack = function(own, s, i, nowUs, cost, ofUs, _charge)
       look(own, s, i, nowUs)
       local present = seen0
-      local newest = ofUs < 0 and present or mulDiv(ofUs, own.perPeriod, own.periodUs)
+      local newest = ofUs < 0 and present or ofUs / own.slotUs - ofUs / own.slotUs % 1
       local oldest = ofUs < 0 and present - own.slots or newest
       if newest > present or oldest < present - own.slots then
         return -1
@@ -3664,22 +3485,17 @@ do
     type = 'tokenBucket',
     bookable = true,
     spaced = false,
+    isLimit = isLevel,
     ruleOf = function(figures)
       return levelRule(algorithms.tokenBucket, figures)
     end,
     repair = levelRepair,
     used = levelUsed,
     untilUs = levelUntilUs,
+    movesInUs = levelMovesInUs,
     resetUs = levelResetUs,
-    dueUs = levelDueUs,
     charge = levelCharge,
-    giveBack = function(own, s, i, nowUs, cost, ofUs, booked)
-      if booked == nil then
-        return levelGiveBack(own, s, i, nowUs, cost, ofUs)
-      end
-      return levelCancel(own, s, i, nowUs, cost, booked, booked.rule.toleranceUs, booked.rule.tolerancePart)
-    end,
-    giveRest = levelGiveRest,
+    giveBack = levelGiveBack,
   }
 end
 ` },
@@ -3704,9 +3520,10 @@ do
     return false
   end
 
+  -- How long until a caller that is charged now may act, at the pace of the state: when the cost
+  -- fits, or in a queue when all that was there before has left.
   local function dueUs(cell, nowUs)
-    local algorithm = cell.rule.algorithm
-    return algorithm.dueUs(cell.own, cell.rule, cell.s, cell.i, nowUs, cell.cost)
+    return cell.rule.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, cell.rule.algorithm.spaced and 0 or cell.rule.capacity - cell.cost)
   end
 
   local function fitsInLine(cell, nowUs)
@@ -3766,20 +3583,11 @@ do
     verdict.enteredUs = nowUs + lateUs
   end
 
-  local function ticketOf(cell)
-    return {
-      numbers = cell.rule.numbers,
-      words = slice(cell.s, cell.i, cell.i + cell.rule.words),
-    }
-  end
-
   -- Sets how much is left of the caller's capacity, and when the key is idle, by the state after the
   -- decision, of which so much is in use.
-  local function describe(cell, nowUs, used, lateUs, isReserved)
-    local verdict = cell.verdict
-    verdict.remaining = 0 > cell.rule.capacity - used and 0 or cell.rule.capacity - used
+  local function describe(cell, nowUs, used, lateUs)
+    cell.verdict.remaining = 0 > cell.rule.capacity - used and 0 or cell.rule.capacity - used
     date(cell, nowUs, lateUs)
-    verdict.ticket = isReserved and cell.cost > 0 and cell.own.algorithm.bookable and ticketOf(cell) or nil
   end
 
   local function usedOf(cell, nowUs)
@@ -3812,7 +3620,7 @@ do
         leaveLine(cell, nowUs)
       end
       local lateUs = granted and charge(cell, nowUs, cell.cost) or isPossible and standInLine(cell, nowUs) or 0
-      describe(cell, nowUs, usedOf(cell, nowUs), lateUs, false)
+      describe(cell, nowUs, usedOf(cell, nowUs), lateUs)
     end
     return granted
   end
@@ -3821,45 +3629,45 @@ do
   -- one permit is free.
   local function isChargedWithin(cell, nowUs)
     local usedBefore = usedOf(cell, nowUs)
-    local cost = cell.cost < 1000000000000 - usedBefore and cell.cost or 1000000000000 - usedBefore
+    local cost = cell.cost < cell.rule.mostUsed - usedBefore and cell.cost or cell.rule.mostUsed - usedBefore
     local isSameRule = cell.own == cell.rule
     local lateUs = charge(cell, nowUs, cost)
-    local used = isSameRule and usedBefore + cost or usedOf(cell, nowUs)
-    describe(cell, nowUs, used, lateUs, false)
+    local used = isSameRule and usedBefore + (0 > cost and 0 or cost) or usedOf(cell, nowUs)
+    describe(cell, nowUs, used, lateUs)
     local capacity = cell.rule.capacity
-    return used <= capacity or refuse(cell.verdict, 'limited', cell.own.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, capacity - 1))
+    if used <= capacity then
+      return true
+    end
+    if capacity == 0 then
+      return refuse(cell.verdict, 'impossible', huge)
+    end
+    return refuse(cell.verdict, 'limited', cell.own.algorithm.untilUs(cell.own, cell.s, cell.i, nowUs, capacity - 1))
   end
 
-  local function bookedBy(own, ticket)
+  local function chargedBy(own, ticket)
     local rule = ticket.numbers == own.numbers and own or own.algorithm.ruleOf(figuresNamed(ticket.numbers))
     return { rule = rule, words = ticket.words }
   end
 
-  -- In the numbers that the state is written under, which stay. Without a ticket no more than one
-  -- call can have taken, by those numbers or by the caller's.
-  local function givenBack(cell, nowUs, ofUs, cost, isRest)
+  local function givenBack(cell, nowUs, ofUs, cost)
     local own = cell.own
-    local algorithm = own.algorithm
+    local charged
     if cell.ticket == nil then
-      local most = own.capacity > cell.rule.capacity and own.capacity or cell.rule.capacity
-      return algorithm.giveBack(own, cell.s, cell.i, nowUs, cost < most and cost or most, ofUs, nil)
+      charged = nil
+    else
+      charged = chargedBy(own, cell.ticket)
     end
-    local booked = bookedBy(own, cell.ticket)
-    if isRest then
-      return algorithm.giveRest(own, cell.s, cell.i, nowUs, cost, booked)
-    end
-    return algorithm.giveBack(own, cell.s, cell.i, nowUs, cost, ofUs, booked)
+    return own.algorithm.giveBack(own, cell.s, cell.i, nowUs, cost, ofUs, charged)
   end
 
-  -- Giving back never creates a key. It is \`limited\` where nothing was given back: nothing is in use,
-  -- or it was taken too long ago. \`isRest\`: of a charge that is settled; the ticket says what that
-  -- left behind.
-  local function giveBack(cell, nowUs, ofUs, cost, isRest)
+  -- Giving back never creates a key, and is in the numbers that the state is written under, which
+  -- stay. It is \`limited\` where nothing was given back: nothing is in use, or nothing of that charge.
+  local function giveBack(cell, nowUs, ofUs, cost, most)
     cell.verdict.given = 0
     if cost == 0 then
       return true
     end
-    local given = cell.isHeld and givenBack(cell, nowUs, ofUs, cost, isRest) or -1
+    local given = cell.isHeld and most > 0 and givenBack(cell, nowUs, ofUs, cost < most and cost or most) or -1
     if given < 0 then
       return refuse(cell.verdict, 'limited', 0)
     end
@@ -3868,28 +3676,16 @@ do
     return true
   end
 
-  -- Charges as of then, where that is known; now, where it is not.
-  local function isCharged(cell, nowUs, ofUs)
-    local cost = min(cell.cost, 1000000000000 - usedOf(cell, nowUs))
-    if cell.rule.algorithm.chargeAt == nil then
-      charge(cell, nowUs, cost)
-      return true
-    end
-    if cost <= 0 or not cell.rule.algorithm.chargeAt(cell.own, cell.rule, cell.s, cell.i, nowUs, cost, ofUs) then
-      return false
-    end
-    cell.changed = true
-    if cell.own ~= cell.rule then
-      cell.own = cell.rule
-    end
-    return true
-  end
-
   local function settle(cell, nowUs, ofUs)
     if cell.cost < 0 then
-      return giveBack(cell, nowUs, ofUs, -cell.cost, true)
+      return giveBack(cell, nowUs, ofUs, -cell.cost, -cell.cost)
     end
-    return cell.cost == 0 or isCharged(cell, nowUs, ofUs) or refuse(cell.verdict, 'limited', 0)
+    if cell.cost == 0 then
+      return true
+    end
+    local cost = min(cell.cost, cell.rule.mostUsed - usedOf(cell, nowUs))
+    charge(cell, nowUs, cost)
+    return cost > 0 or refuse(cell.verdict, 'limited', 0)
   end
 
   local function isRenewed(cell, nowUs)
@@ -3927,47 +3723,32 @@ do
         if not isRenewed(cell, nowUs) then
           granted = false
         end
-        describe(cell, nowUs, usedOf(cell, nowUs), 0, false)
+        describe(cell, nowUs, usedOf(cell, nowUs), 0)
       end
     end
     return granted
   end
 
-  -- How long until a reservation would be granted. Where the state drains at another pace than the
-  -- caller's, the first such time is searched for.
-  local function bookableInUs(cell, nowUs, aheadUs, actUs)
-    if cell.own == cell.rule then
-      return actUs - aheadUs
-    end
-    local early = 0
-    local late = cell.own.algorithm.resetUs(cell.own, cell.s, cell.i, nowUs)
-    while late - early > 1 do
-      local middle = (early + late) / 2 - (early + late) / 2 % 1
-      if dueUs(cell, nowUs + middle) > aheadUs then
-        early = middle
-      else
-        late = middle
-      end
-    end
-    return late
-  end
-
   -- A reservation is bounded by when its holder may act, an ordinary charge only by whether it fits.
+  -- Its charge moves the state to the caller's pace: at that pace, too, what is in use may lie no
+  -- further ahead, or the next caller would wait for longer than a window and that.
   local function isBookable(cell, nowUs, aheadUs)
     if cell.cost == 0 then
       return true
     end
+    local own = cell.own
+    local rule = cell.rule
+    local algorithm = rule.algorithm
     local actUs = dueUs(cell, nowUs)
-    if actUs > aheadUs then
-      return refuse(cell.verdict, 'limited', bookableInUs(cell, nowUs, aheadUs, actUs))
-    end
+    local movesInUs = own == rule and 0 or algorithm.movesInUs(own, rule, cell.s, cell.i, nowUs, cell.rule.algorithm.spaced and 0 or cell.rule.capacity - cell.cost, aheadUs)
+    local waitUs = actUs - aheadUs > movesInUs and actUs - aheadUs or movesInUs
     cell.verdict.delayUs = actUs
-    return true
+    return waitUs <= 0 or refuse(cell.verdict, 'limited', waitUs)
   end
 
   -- Decides \`op\` for all cells, and writes the verdict of each; without \`isTold\` only in part. Tells
-  -- whether all agreed. \`aheadUs\`: for a reservation, -1 otherwise. \`ofUs\`: for giving back, when the
-  -- cost was entered, or -1.
+  -- whether all agreed. \`aheadUs\`: for a reservation, -1 otherwise. \`ofUs\`: for what gives a charge
+  -- back, when that was entered, or -1.
   function decide(op, cells, nowUs, aheadUs, ofUs, isTold)
     if op ~= 'take' and op ~= 'ask' and op ~= 'give' then
       if op == 'line' then
@@ -3992,7 +3773,7 @@ do
         agree(cell.verdict)
       end
       if op == 'give' then
-        if not giveBack(cell, nowUs, ofUs, cost, false) then
+        if not giveBack(cell, nowUs, ofUs, cost, cell.own.capacity > cell.rule.capacity and cell.own.capacity or cell.rule.capacity) then
           granted = false
         end
       elseif cost > rule.capacity then
@@ -4027,7 +3808,7 @@ do
         lateUs = rule.algorithm.charge(own, rule, cell.s, cell.i, nowUs, cell.cost)
       end
       if isTold then
-        describe(cell, nowUs, usedOf(cell, nowUs), lateUs, isTaken and aheadUs >= 0)
+        describe(cell, nowUs, usedOf(cell, nowUs), lateUs)
       end
     end
     return granted
@@ -4173,55 +3954,61 @@ end
     retryUs = 0
     delayUs = 0
     given = 0
-    local usedBefore = nowUs >= s2 and 0 or s3
-    local cost2 = cost < 1000000000000 - usedBefore and cost or 1000000000000 - usedBefore
     local result4
-    if cost2 <= 0 then
-      result4 = 0
-    else
-      changed = true
-      local atUs = s4 > nowUs and s4 or nowUs
-      local count = nowUs >= s2 and 0 or s3
-      local chosen2
-      if fromFirst and count > 0 then
-        chosen2 = s1
+    do
+      local usedBefore = nowUs >= s2 and 0 or s3
+      local cost2 = cost < 4294967295 - usedBefore and cost or 4294967295 - usedBefore
+      local result5
+      if cost2 <= 0 then
+        result5 = 0
       else
-        local result5
-        if fromFirst then
-          result5 = atUs
+        changed = true
+        local atUs = s4 > nowUs and s4 or nowUs
+        local count = nowUs >= s2 and 0 or s3
+        local chosen2
+        if fromFirst and count > 0 then
+          chosen2 = s1
         else
-          result5 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+          local result6
+          if fromFirst then
+            result6 = atUs
+          else
+            result6 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
+          end
+          chosen2 = result6
         end
-        chosen2 = result5
+        local startUs = chosen2
+        local endUs = startUs + windowUs
+        if count == 0 then
+          s1 = atUs
+        end
+        if count == 0 or endUs > s2 then
+          s2 = endUs
+        end
+        s3 = count + cost2
+        s4 = atUs
+        result5 = atUs - nowUs
       end
-      local startUs = chosen2
-      local endUs = startUs + windowUs
-      if count == 0 then
-        s1 = atUs
+      local lateUs = result5
+      local used2 = usedBefore + (0 > cost2 and 0 or cost2)
+      remaining = 0 > capacity - used2 and 0 or capacity - used2
+      resetUs = (nowUs >= s2 and 0 or s3) == 0 and (s4 > nowUs and s4 or nowUs) - nowUs or s2 - nowUs
+      enteredUs = nowUs + lateUs
+      if used2 <= capacity then
+        result4 = true
+      elseif capacity == 0 then
+        outcome = 'impossible'
+        retryUs = huge
+        result4 = false
+      else
+        local room = capacity - 1
+        local retryUs2 = (nowUs >= s2 and 0 or s3) <= room and 0 or s2 - nowUs
+        outcome = 'limited'
+        retryUs = retryUs2
+        result4 = false
       end
-      if count == 0 or endUs > s2 then
-        s2 = endUs
-      end
-      s3 = count + cost2
-      s4 = atUs
-      result4 = atUs - nowUs
     end
-    local lateUs = result4
-    local used2 = usedBefore + cost2
-    remaining = 0 > capacity - used2 and 0 or capacity - used2
-    resetUs = (nowUs >= s2 and 0 or s3) == 0 and (s4 > nowUs and s4 or nowUs) - nowUs or s2 - nowUs
-    enteredUs = nowUs + lateUs
-    local chosen3
-    if used2 <= capacity then
-      chosen3 = true
-    else
-      local room = capacity - 1
-      local retryUs2 = (nowUs >= s2 and 0 or s3) <= room and 0 or s2 - nowUs
-      outcome = 'limited'
-      retryUs = retryUs2
-      chosen3 = false
-    end
-    if not chosen3 then
+    if not result4 then
       granted = false
     end
   end
@@ -4266,28 +4053,28 @@ end
     local result4
     if cost < 0 then
       local cost2 = -cost
+      local most = -cost
       local result5
       given = 0
       if cost2 == 0 then
         result5 = true
       else
         local chosen2
-        if isHeld then
-          local most = capacity > capacity and capacity or capacity
+        if isHeld and most > 0 then
           local cost3 = cost2 < most and cost2 or most
-          local result7
+          local result6
           do
             local count = nowUs >= s2 and 0 or s3
             if count == 0 or ofUs >= 0 and (ofUs < s1 or ofUs >= s2) then
-              result7 = -1
+              result6 = -1
             else
               local given2 = count < cost3 and count or cost3
               s3 = count - given2
               s4 = s4 > nowUs and s4 or nowUs
-              result7 = given2
+              result6 = given2
             end
           end
-          chosen2 = result7
+          chosen2 = result6
         else
           chosen2 = -1
         end
@@ -4303,70 +4090,50 @@ end
         end
       end
       result4 = result5
+    elseif cost == 0 then
+      result4 = true
     else
-      local chosen5
-      if cost == 0 then
-        chosen5 = true
+      local cost4 = cost < 4294967295 - (nowUs >= s2 and 0 or s3) and cost or 4294967295 - (nowUs >= s2 and 0 or s3)
+      local result7
+      if cost4 <= 0 then
+        result7 = 0
       else
-        local result8
-        do
-          local cost4 = cost < 1000000000000 - (nowUs >= s2 and 0 or s3) and cost or 1000000000000 - (nowUs >= s2 and 0 or s3)
-          local chosen4
-          if cost4 <= 0 then
-            chosen4 = true
+        changed = true
+        local atUs = s4 > nowUs and s4 or nowUs
+        local count2 = nowUs >= s2 and 0 or s3
+        local chosen3
+        if fromFirst and count2 > 0 then
+          chosen3 = s1
+        else
+          local result8
+          if fromFirst then
+            result8 = atUs
           else
-            local result9
-            do
-              local atUs = s4 > nowUs and s4 or nowUs
-              local timeUs = ofUs < atUs and ofUs or atUs
-              local count2 = nowUs >= s2 and 0 or s3
-              local isOfWindow = count2 > 0 and timeUs >= s1
-              local chosen3
-              if isOfWindow and fromFirst then
-                chosen3 = s1
-              else
-                local result10
-                if fromFirst then
-                  result10 = timeUs
-                else
-                  result10 = ((timeUs - offsetUs2) / windowUs - (timeUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
-                end
-                chosen3 = result10
-              end
-              local endUs = chosen3 + windowUs
-              if not isOfWindow and atUs >= endUs then
-                result9 = false
-              else
-                local isOnlyLater = not isOfWindow and fromFirst and s2 - s1 == windowUs
-                s2 = (count2 == 0 or isOnlyLater) and endUs or s2 > endUs and s2 or endUs
-                if not isOfWindow then
-                  s1 = timeUs
-                end
-                s3 = count2 + cost4
-                s4 = atUs
-                result9 = true
-              end
-            end
-            chosen4 = not result9
+            result8 = ((atUs - offsetUs2) / windowUs - (atUs - offsetUs2) / windowUs % 1) * windowUs + offsetUs2
           end
-          if chosen4 then
-            result8 = false
-          else
-            changed = true
-            result8 = true
-          end
+          chosen3 = result8
         end
-        chosen5 = result8
+        local startUs = chosen3
+        local endUs = startUs + windowUs
+        if count2 == 0 then
+          s1 = atUs
+        end
+        if count2 == 0 or endUs > s2 then
+          s2 = endUs
+        end
+        s3 = count2 + cost4
+        s4 = atUs
+        result7 = atUs - nowUs
       end
-      local chosen6
-      if chosen5 then
-        chosen6 = true
+      local chosen4
+      if cost4 > 0 then
+        chosen4 = true
       else
         outcome = 'limited'
         retryUs = 0
-        chosen6 = false
+        chosen4 = false
       end
-      result4 = chosen6
+      result4 = chosen4
     end
     if not result4 then
       granted = false
@@ -4475,64 +4242,30 @@ end
 local lessOneUs = chosen3
 local lessOnePart = remainder0
 local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
+local mostUsed = 4503599627370496 / periodUs - 4503599627370496 / periodUs % 1
 `,
   take: `do
   local granted = true
   do
-    local chosen5
+    local chosen2
     if isHeld then
-      local chosen4
-      if not (s1 - nowUs < toleranceUs) then
-        local result2
-        if not (s3 >= 0) then
-          local aheadUs = s1 - nowUs
-          local chosen
-          if not (aheadUs < toleranceUs or aheadUs == toleranceUs and s2 <= tolerancePart) then
-            s1 = nowUs + toleranceUs
-            s2 = tolerancePart
-            chosen = true
-          else
-            chosen = false
-          end
-          result2 = chosen
-        else
-          local chosen2
-          if s3 - nowUs > windowUs then
-            local aheadUs2 = s3 - nowUs
-            s1 = s1 - aheadUs2
-            s3 = nowUs
-            chosen2 = true
-          else
-            chosen2 = false
-          end
-          if not chosen2 then
-            result2 = false
-          else
-            local chosen3
-            if s3 == nowUs then
-              local aheadUs3 = s1 - nowUs
-              chosen3 = aheadUs3 < toleranceUs or aheadUs3 == toleranceUs and s2 <= tolerancePart
-            else
-              chosen3 = false
-            end
-            if chosen3 then
-              s3 = -1
-            end
-            result2 = true
-          end
-        end
-        chosen4 = result2
+      local chosen
+      if s3 - nowUs > windowUs then
+        local aheadUs2 = s3 - nowUs
+        s1 = s1 - aheadUs2
+        s3 = nowUs
+        chosen = true
       else
-        chosen4 = false
+        chosen = false
       end
-      chosen5 = chosen4
+      chosen2 = chosen
     else
       s1 = 0
       s2 = 0
       s3 = 0
-      chosen5 = false
+      chosen2 = false
     end
-    changed = chosen5
+    changed = chosen2
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
@@ -4542,12 +4275,12 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
       granted = false
     elseif cost > 0 then
       local room = capacity - cost
-      local result3
+      local result2
       do
         local atUs = s3 > nowUs and s3 or nowUs
         local us = s1 - atUs
         if us < 0 then
-          result3 = 0
+          result2 = 0
         else
           local part = s2
           if room == capacity - 1 then
@@ -4555,24 +4288,24 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
             part = part - lessOnePart
           else
             local product = room * periodUs
-            local chosen6
+            local chosen3
             if product <= 9007199254740991 then
               local quotient = product / permits - product / permits % 1
               remainder0 = product - quotient * permits
-              chosen6 = quotient
+              chosen3 = quotient
             else
-              chosen6 = mulDivWide(room, periodUs, permits)
+              chosen3 = mulDivWide(room, periodUs, permits)
             end
-            us = us - chosen6
+            us = us - chosen3
             part = part - remainder0
           end
           if part > 0 then
             us = us + 1
           end
-          result3 = us > 0 and us + atUs - nowUs or 0
+          result2 = us > 0 and us + atUs - nowUs or 0
         end
       end
-      local waitUs = result3
+      local waitUs = result2
       if waitUs > 0 then
         outcome = 'limited'
         retryUs = waitUs
@@ -4597,304 +4330,245 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
         part2 = part2 + intervalPart
       else
         local product2 = cost * periodUs
-        local chosen7
+        local chosen4
         if product2 <= 9007199254740991 then
           local quotient2 = product2 / permits - product2 / permits % 1
           remainder0 = product2 - quotient2 * permits
-          chosen7 = quotient2
+          chosen4 = quotient2
         else
-          chosen7 = mulDivWide(cost, periodUs, permits)
+          chosen4 = mulDivWide(cost, periodUs, permits)
         end
-        us2 = us2 + chosen7
+        us2 = us2 + chosen4
         part2 = part2 + remainder0
       end
       if part2 >= permits then
         us2 = us2 + 1
         part2 = part2 - permits
       end
-      if us2 - atUs2 > 3196800000000000 then
-        us2 = atUs2 + 3196800000000000
-        part2 = 0
-      end
       s1 = us2
       s2 = part2
       s3 = atUs2
-      local lateUs2 = atUs2 - nowUs
-      local chosen8
-      if s3 == nowUs then
-        local aheadUs4 = s1 - nowUs
-        chosen8 = aheadUs4 < toleranceUs or aheadUs4 == toleranceUs and s2 <= tolerancePart
-      else
-        chosen8 = false
-      end
-      if chosen8 then
-        s3 = -1
-      end
-      lateUs = lateUs2
+      lateUs = atUs2 - nowUs
     end
     local us3 = s1 - (s3 > nowUs and s3 or nowUs)
-    local chosen11
+    local chosen7
     if us3 < 0 then
-      chosen11 = 0
+      chosen7 = 0
     else
       local add = s2
       local sum = us3 * permits + add
-      local chosen10
+      local chosen6
       if sum <= 9007199254740991 then
-        chosen10 = sum / periodUs + -(sum / periodUs) % 1
+        chosen6 = sum / periodUs + -(sum / periodUs) % 1
       else
-        local result4
+        local result3
         do
           local product3 = us3 * permits
-          local chosen9
+          local chosen5
           if product3 <= 9007199254740991 then
             local quotient3 = product3 / periodUs - product3 / periodUs % 1
             remainder0 = product3 - quotient3 * periodUs
-            chosen9 = quotient3
+            chosen5 = quotient3
           else
-            chosen9 = mulDivWide(us3, permits, periodUs)
+            chosen5 = mulDivWide(us3, permits, periodUs)
           end
-          local whole = chosen9
+          local whole = chosen5
           if add == 0 then
-            result4 = whole
+            result3 = whole
           else
             local product4 = remainder0 + add
             local quotient4 = product4 / periodUs - product4 / periodUs % 1
             remainder0 = product4 - quotient4 * periodUs
-            result4 = whole + quotient4
+            result3 = whole + quotient4
           end
         end
-        local quotient5 = result4
-        chosen10 = remainder0 == 0 and quotient5 or quotient5 + 1
+        local quotient5 = result3
+        chosen6 = remainder0 == 0 and quotient5 or quotient5 + 1
       end
-      chosen11 = chosen10
+      chosen7 = chosen6
     end
-    local used = chosen11
-    local lateUs3 = lateUs
+    local used = chosen7
+    local lateUs2 = lateUs
     remaining = 0 > capacity - used and 0 or capacity - used
-    local result5
+    local result4
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
       local us4 = s1 - atUs3
       if us4 < 0 then
-        result5 = atUs3 - nowUs
+        result4 = atUs3 - nowUs
       else
-        result5 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
+        result4 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result5
-    enteredUs = nowUs + lateUs3
+    resetUs = result4
+    enteredUs = nowUs + lateUs2
   end
 end
 `,
   charge: `do
   local granted = true
   do
-    local chosen5
+    local chosen2
     if isHeld then
-      local chosen4
-      if not (s1 - nowUs < toleranceUs) then
-        local result2
-        if not (s3 >= 0) then
-          local aheadUs = s1 - nowUs
-          local chosen
-          if not (aheadUs < toleranceUs or aheadUs == toleranceUs and s2 <= tolerancePart) then
-            s1 = nowUs + toleranceUs
-            s2 = tolerancePart
-            chosen = true
-          else
-            chosen = false
-          end
-          result2 = chosen
-        else
-          local chosen2
-          if s3 - nowUs > windowUs then
-            local aheadUs2 = s3 - nowUs
-            s1 = s1 - aheadUs2
-            s3 = nowUs
-            chosen2 = true
-          else
-            chosen2 = false
-          end
-          if not chosen2 then
-            result2 = false
-          else
-            local chosen3
-            if s3 == nowUs then
-              local aheadUs3 = s1 - nowUs
-              chosen3 = aheadUs3 < toleranceUs or aheadUs3 == toleranceUs and s2 <= tolerancePart
-            else
-              chosen3 = false
-            end
-            if chosen3 then
-              s3 = -1
-            end
-            result2 = true
-          end
-        end
-        chosen4 = result2
+      local chosen
+      if s3 - nowUs > windowUs then
+        local aheadUs2 = s3 - nowUs
+        s1 = s1 - aheadUs2
+        s3 = nowUs
+        chosen = true
       else
-        chosen4 = false
+        chosen = false
       end
-      chosen5 = chosen4
+      chosen2 = chosen
     else
       s1 = 0
       s2 = 0
       s3 = 0
-      chosen5 = false
+      chosen2 = false
     end
-    changed = chosen5
+    changed = chosen2
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
     given = 0
-    local us = s1 - (s3 > nowUs and s3 or nowUs)
-    local chosen8
-    if us < 0 then
-      chosen8 = 0
-    else
-      local add = s2
-      local sum = us * permits + add
-      local chosen7
-      if sum <= 9007199254740991 then
-        chosen7 = sum / periodUs + -(sum / periodUs) % 1
-      else
-        local result3
-        do
-          local product = us * permits
-          local chosen6
-          if product <= 9007199254740991 then
-            local quotient = product / periodUs - product / periodUs % 1
-            remainder0 = product - quotient * periodUs
-            chosen6 = quotient
-          else
-            chosen6 = mulDivWide(us, permits, periodUs)
-          end
-          local whole = chosen6
-          if add == 0 then
-            result3 = whole
-          else
-            local product2 = remainder0 + add
-            local quotient2 = product2 / periodUs - product2 / periodUs % 1
-            remainder0 = product2 - quotient2 * periodUs
-            result3 = whole + quotient2
-          end
-        end
-        local quotient3 = result3
-        chosen7 = remainder0 == 0 and quotient3 or quotient3 + 1
-      end
-      chosen8 = chosen7
-    end
-    local usedBefore = chosen8
-    local cost2 = cost < 1000000000000 - usedBefore and cost or 1000000000000 - usedBefore
-    local result4
-    if cost2 <= 0 then
-      result4 = 0
-    else
-      changed = true
-      local atUs = s3 > nowUs and s3 or nowUs
-      local us2 = s1
-      local part = s2
-      if us2 < atUs then
-        us2 = atUs
-        part = 0
-      end
-      if cost2 == 1 then
-        us2 = us2 + intervalUs
-        part = part + intervalPart
-      else
-        local product3 = cost2 * periodUs
-        local chosen9
-        if product3 <= 9007199254740991 then
-          local quotient4 = product3 / permits - product3 / permits % 1
-          remainder0 = product3 - quotient4 * permits
-          chosen9 = quotient4
-        else
-          chosen9 = mulDivWide(cost2, periodUs, permits)
-        end
-        us2 = us2 + chosen9
-        part = part + remainder0
-      end
-      if part >= permits then
-        us2 = us2 + 1
-        part = part - permits
-      end
-      if us2 - atUs > 3196800000000000 then
-        us2 = atUs + 3196800000000000
-        part = 0
-      end
-      s1 = us2
-      s2 = part
-      s3 = atUs
-      local lateUs = atUs - nowUs
-      local chosen10
-      if s3 == nowUs then
-        local aheadUs4 = s1 - nowUs
-        chosen10 = aheadUs4 < toleranceUs or aheadUs4 == toleranceUs and s2 <= tolerancePart
-      else
-        chosen10 = false
-      end
-      if chosen10 then
-        s3 = -1
-      end
-      result4 = lateUs
-    end
-    local lateUs2 = result4
-    local used = usedBefore + cost2
-    remaining = 0 > capacity - used and 0 or capacity - used
-    local result5
+    local result2
     do
-      local atUs2 = s3 > nowUs and s3 or nowUs
-      local us3 = s1 - atUs2
-      if us3 < 0 then
-        result5 = atUs2 - nowUs
+      local us = s1 - (s3 > nowUs and s3 or nowUs)
+      local chosen5
+      if us < 0 then
+        chosen5 = 0
       else
-        result5 = us3 + atUs2 - nowUs + (s2 > 0 and 1 or 0)
-      end
-    end
-    resetUs = result5
-    enteredUs = nowUs + lateUs2
-    local chosen12
-    if used <= capacity then
-      chosen12 = true
-    else
-      local room = capacity - 1
-      local result6
-      do
-        local atUs3 = s3 > nowUs and s3 or nowUs
-        local us4 = s1 - atUs3
-        if us4 < 0 then
-          result6 = 0
+        local add = s2
+        local sum = us * permits + add
+        local chosen4
+        if sum <= 9007199254740991 then
+          chosen4 = sum / periodUs + -(sum / periodUs) % 1
         else
-          local part2 = s2
-          if room == capacity - 1 then
-            us4 = us4 - lessOneUs
-            part2 = part2 - lessOnePart
-          else
-            local product4 = room * periodUs
-            local chosen11
-            if product4 <= 9007199254740991 then
-              local quotient5 = product4 / permits - product4 / permits % 1
-              remainder0 = product4 - quotient5 * permits
-              chosen11 = quotient5
+          local result3
+          do
+            local product = us * permits
+            local chosen3
+            if product <= 9007199254740991 then
+              local quotient = product / periodUs - product / periodUs % 1
+              remainder0 = product - quotient * periodUs
+              chosen3 = quotient
             else
-              chosen11 = mulDivWide(room, periodUs, permits)
+              chosen3 = mulDivWide(us, permits, periodUs)
             end
-            us4 = us4 - chosen11
-            part2 = part2 - remainder0
+            local whole = chosen3
+            if add == 0 then
+              result3 = whole
+            else
+              local product2 = remainder0 + add
+              local quotient2 = product2 / periodUs - product2 / periodUs % 1
+              remainder0 = product2 - quotient2 * periodUs
+              result3 = whole + quotient2
+            end
           end
-          if part2 > 0 then
-            us4 = us4 + 1
+          local quotient3 = result3
+          chosen4 = remainder0 == 0 and quotient3 or quotient3 + 1
+        end
+        chosen5 = chosen4
+      end
+      local usedBefore = chosen5
+      local cost2 = cost < mostUsed - usedBefore and cost or mostUsed - usedBefore
+      local result4
+      if cost2 <= 0 then
+        result4 = 0
+      else
+        changed = true
+        local atUs = s3 > nowUs and s3 or nowUs
+        local us2 = s1
+        local part = s2
+        if us2 < atUs then
+          us2 = atUs
+          part = 0
+        end
+        if cost2 == 1 then
+          us2 = us2 + intervalUs
+          part = part + intervalPart
+        else
+          local product3 = cost2 * periodUs
+          local chosen6
+          if product3 <= 9007199254740991 then
+            local quotient4 = product3 / permits - product3 / permits % 1
+            remainder0 = product3 - quotient4 * permits
+            chosen6 = quotient4
+          else
+            chosen6 = mulDivWide(cost2, periodUs, permits)
           end
-          result6 = us4 > 0 and us4 + atUs3 - nowUs or 0
+          us2 = us2 + chosen6
+          part = part + remainder0
+        end
+        if part >= permits then
+          us2 = us2 + 1
+          part = part - permits
+        end
+        s1 = us2
+        s2 = part
+        s3 = atUs
+        result4 = atUs - nowUs
+      end
+      local lateUs = result4
+      local used = usedBefore + (0 > cost2 and 0 or cost2)
+      remaining = 0 > capacity - used and 0 or capacity - used
+      local result5
+      do
+        local atUs2 = s3 > nowUs and s3 or nowUs
+        local us3 = s1 - atUs2
+        if us3 < 0 then
+          result5 = atUs2 - nowUs
+        else
+          result5 = us3 + atUs2 - nowUs + (s2 > 0 and 1 or 0)
         end
       end
-      local retryUs2 = result6
-      outcome = 'limited'
-      retryUs = retryUs2
-      chosen12 = false
+      resetUs = result5
+      enteredUs = nowUs + lateUs
+      if used <= capacity then
+        result2 = true
+      elseif capacity == 0 then
+        outcome = 'impossible'
+        retryUs = huge
+        result2 = false
+      else
+        local room = capacity - 1
+        local result6
+        do
+          local atUs3 = s3 > nowUs and s3 or nowUs
+          local us4 = s1 - atUs3
+          if us4 < 0 then
+            result6 = 0
+          else
+            local part2 = s2
+            if room == capacity - 1 then
+              us4 = us4 - lessOneUs
+              part2 = part2 - lessOnePart
+            else
+              local product4 = room * periodUs
+              local chosen7
+              if product4 <= 9007199254740991 then
+                local quotient5 = product4 / permits - product4 / permits % 1
+                remainder0 = product4 - quotient5 * permits
+                chosen7 = quotient5
+              else
+                chosen7 = mulDivWide(room, periodUs, permits)
+              end
+              us4 = us4 - chosen7
+              part2 = part2 - remainder0
+            end
+            if part2 > 0 then
+              us4 = us4 + 1
+            end
+            result6 = us4 > 0 and us4 + atUs3 - nowUs or 0
+          end
+        end
+        local retryUs2 = result6
+        outcome = 'limited'
+        retryUs = retryUs2
+        result2 = false
+      end
     end
-    if not chosen12 then
+    if not result2 then
       granted = false
     end
   end
@@ -4903,291 +4577,193 @@ end
   settle: `do
   local granted = true
   do
-    local chosen5
+    local chosen2
     if isHeld then
-      local chosen4
-      if not (s1 - nowUs < toleranceUs) then
-        local result2
-        if not (s3 >= 0) then
-          local aheadUs = s1 - nowUs
-          local chosen
-          if not (aheadUs < toleranceUs or aheadUs == toleranceUs and s2 <= tolerancePart) then
-            s1 = nowUs + toleranceUs
-            s2 = tolerancePart
-            chosen = true
-          else
-            chosen = false
-          end
-          result2 = chosen
-        else
-          local chosen2
-          if s3 - nowUs > windowUs then
-            local aheadUs2 = s3 - nowUs
-            s1 = s1 - aheadUs2
-            s3 = nowUs
-            chosen2 = true
-          else
-            chosen2 = false
-          end
-          if not chosen2 then
-            result2 = false
-          else
-            local chosen3
-            if s3 == nowUs then
-              local aheadUs3 = s1 - nowUs
-              chosen3 = aheadUs3 < toleranceUs or aheadUs3 == toleranceUs and s2 <= tolerancePart
-            else
-              chosen3 = false
-            end
-            if chosen3 then
-              s3 = -1
-            end
-            result2 = true
-          end
-        end
-        chosen4 = result2
+      local chosen
+      if s3 - nowUs > windowUs then
+        local aheadUs2 = s3 - nowUs
+        s1 = s1 - aheadUs2
+        s3 = nowUs
+        chosen = true
       else
-        chosen4 = false
+        chosen = false
       end
-      chosen5 = chosen4
+      chosen2 = chosen
     else
       s1 = 0
       s2 = 0
       s3 = 0
-      chosen5 = false
+      chosen2 = false
     end
-    changed = chosen5
+    changed = chosen2
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
     given = 0
-    local result3
+    local result2
     if cost < 0 then
       local cost2 = -cost
-      local result4
+      local most = -cost
+      local result3
       given = 0
       if cost2 == 0 then
-        result4 = true
+        result3 = true
       else
-        local chosen9
-        if isHeld then
-          local atUs = s3 > nowUs and s3 or nowUs
-          local tatUs = s1
-          local isLast = tatUs < drainedUs or tatUs == drainedUs and s2 == 0
-          local mostUs = drainedUs - atUs - ((permits == 1 or isLast) and 0 or 1)
-          local result7
-          if mostUs <= 0 then
-            result7 = -1
-          else
-            local product = cost2 * periodUs
-            local chosen6
-            if product <= 9007199254740991 then
-              local quotient = product / permits - product / permits % 1
-              remainder0 = product - quotient * permits
-              chosen6 = quotient
+        local chosen3
+        if isHeld and most > 0 then
+          local cost3 = cost2 < most and cost2 or most
+          local result4
+          do
+            local atUs = s3 > nowUs and s3 or nowUs
+            local us = s1 - atUs
+            local level = us < 0 and 0 or us * permits + s2
+            if level == 0 then
+              result4 = -1
             else
-              chosen6 = mulDivWide(cost2, periodUs, permits)
-            end
-            local us = chosen6
-            local part = remainder0
-            if us < mostUs then
-              local result8
+              local asked = (cost3 < mostUsed and cost3 or mostUsed) * periodUs
+              local result5
               do
-                local tatUs2 = s1
-                local tatPart = s2
-                if us == 0 and part == 0 or tatUs2 < atUs or tatUs2 == atUs and tatPart == 0 then
-                  result8 = false
+                local timeUs = atUs > ofUs and atUs or ofUs
+                local isBefore = timeUs < ofUs
+                if drainedUs <= timeUs then
+                  result5 = 0
                 else
-                  local borrow = tatPart < part and 1 or 0
-                  local earlierUs = tatUs2 - us - borrow
-                  local isPast = earlierUs < atUs
-                  s1 = isPast and atUs or earlierUs
-                  s2 = isPast and 0 or tatPart - part + borrow * permits
-                  s3 = atUs
-                  result8 = true
+                  local most2 = (drainedUs - timeUs) * permits - 0 * periodUs
+                  local left = level > most2 and most2 - permits + 1 or most2
+                  result5 = isBefore and (left < asked - (0 > level - left and 0 or level - left) and left or asked - (0 > level - left and 0 or level - left)) or left
                 end
               end
-              result7 = result8 and cost2 or -1
-            else
-              local product2 = mostUs * permits
-              local chosen7
-              if product2 <= 9007199254740991 then
-                local quotient2 = product2 / periodUs - product2 / periodUs % 1
-                remainder0 = product2 - quotient2 * periodUs
-                chosen7 = quotient2
+              local units = asked < result5 and asked or result5
+              if units <= 0 then
+                result4 = -1
               else
-                chosen7 = mulDivWide(mostUs, permits, periodUs)
+                local left2 = 0 > level - units and 0 or level - units
+                local us2 = left2 / permits - left2 / permits % 1
+                s1 = atUs + us2
+                s2 = left2 - us2 * permits
+                s3 = atUs
+                result4 = units / periodUs - units / periodUs % 1
               end
-              local given2 = cost2 < chosen7 and cost2 or chosen7
-              local result9
-              do
-                local tatUs3 = s1
-                local tatPart2 = s2
-                if mostUs == 0 or tatUs3 < atUs or tatUs3 == atUs and tatPart2 == 0 then
-                  result9 = false
-                else
-                  local borrow2 = tatPart2 < 0 and 1 or 0
-                  local earlierUs2 = tatUs3 - mostUs - borrow2
-                  local isPast2 = earlierUs2 < atUs
-                  s1 = isPast2 and atUs or earlierUs2
-                  s2 = isPast2 and 0 or tatPart2 - 0 + borrow2 * permits
-                  s3 = atUs
-                  result9 = true
-                end
-              end
-              result7 = result9 and given2 or -1
             end
           end
-          local given3 = result7
-          if given3 >= 0 then
-            local chosen8
-            if s3 == nowUs then
-              local aheadUs4 = s1 - nowUs
-              chosen8 = aheadUs4 < toleranceUs or aheadUs4 == toleranceUs and s2 <= tolerancePart
-            else
-              chosen8 = false
-            end
-            if chosen8 then
-              s3 = -1
-            end
-          end
-          chosen9 = given3
+          chosen3 = result4
         else
-          chosen9 = -1
+          chosen3 = -1
         end
-        local given4 = chosen9
-        if given4 < 0 then
+        local given2 = chosen3
+        if given2 < 0 then
           outcome = 'limited'
           retryUs = 0
-          result4 = false
+          result3 = false
         else
-          given = given4
+          given = given2
           changed = true
-          result4 = true
+          result3 = true
         end
       end
-      result3 = result4
+      result2 = result3
+    elseif cost == 0 then
+      result2 = true
     else
-      local chosen15
-      if cost == 0 then
-        chosen15 = true
+      local us3 = s1 - (s3 > nowUs and s3 or nowUs)
+      local chosen6
+      if us3 < 0 then
+        chosen6 = 0
       else
-        local us2 = s1 - (s3 > nowUs and s3 or nowUs)
-        local chosen12
-        if us2 < 0 then
-          chosen12 = 0
+        local add = s2
+        local sum = us3 * permits + add
+        local chosen5
+        if sum <= 9007199254740991 then
+          chosen5 = sum / periodUs + -(sum / periodUs) % 1
         else
-          local add = s2
-          local sum = us2 * permits + add
-          local chosen11
-          if sum <= 9007199254740991 then
-            chosen11 = sum / periodUs + -(sum / periodUs) % 1
-          else
-            local result11
-            do
-              local product3 = us2 * permits
-              local chosen10
-              if product3 <= 9007199254740991 then
-                local quotient3 = product3 / periodUs - product3 / periodUs % 1
-                remainder0 = product3 - quotient3 * periodUs
-                chosen10 = quotient3
-              else
-                chosen10 = mulDivWide(us2, permits, periodUs)
-              end
-              local whole = chosen10
-              if add == 0 then
-                result11 = whole
-              else
-                local product4 = remainder0 + add
-                local quotient4 = product4 / periodUs - product4 / periodUs % 1
-                remainder0 = product4 - quotient4 * periodUs
-                result11 = whole + quotient4
-              end
-            end
-            local quotient5 = result11
-            chosen11 = remainder0 == 0 and quotient5 or quotient5 + 1
-          end
-          chosen12 = chosen11
-        end
-        local cost3 = cost < 1000000000000 - chosen12 and cost or 1000000000000 - chosen12
-        local result12
-        if cost3 <= 0 then
-          result12 = 0
-        else
-          changed = true
-          local atUs2 = s3 > nowUs and s3 or nowUs
-          local us3 = s1
-          local part2 = s2
-          if us3 < atUs2 then
-            us3 = atUs2
-            part2 = 0
-          end
-          if cost3 == 1 then
-            us3 = us3 + intervalUs
-            part2 = part2 + intervalPart
-          else
-            local product5 = cost3 * periodUs
-            local chosen13
-            if product5 <= 9007199254740991 then
-              local quotient6 = product5 / permits - product5 / permits % 1
-              remainder0 = product5 - quotient6 * permits
-              chosen13 = quotient6
+          local result6
+          do
+            local product = us3 * permits
+            local chosen4
+            if product <= 9007199254740991 then
+              local quotient = product / periodUs - product / periodUs % 1
+              remainder0 = product - quotient * periodUs
+              chosen4 = quotient
             else
-              chosen13 = mulDivWide(cost3, periodUs, permits)
+              chosen4 = mulDivWide(us3, permits, periodUs)
             end
-            us3 = us3 + chosen13
-            part2 = part2 + remainder0
+            local whole = chosen4
+            if add == 0 then
+              result6 = whole
+            else
+              local product2 = remainder0 + add
+              local quotient2 = product2 / periodUs - product2 / periodUs % 1
+              remainder0 = product2 - quotient2 * periodUs
+              result6 = whole + quotient2
+            end
           end
-          if part2 >= permits then
-            us3 = us3 + 1
-            part2 = part2 - permits
-          end
-          if us3 - atUs2 > 3196800000000000 then
-            us3 = atUs2 + 3196800000000000
-            part2 = 0
-          end
-          s1 = us3
-          s2 = part2
-          s3 = atUs2
-          local lateUs = atUs2 - nowUs
-          local chosen14
-          if s3 == nowUs then
-            local aheadUs5 = s1 - nowUs
-            chosen14 = aheadUs5 < toleranceUs or aheadUs5 == toleranceUs and s2 <= tolerancePart
-          else
-            chosen14 = false
-          end
-          if chosen14 then
-            s3 = -1
-          end
-          result12 = lateUs
+          local quotient3 = result6
+          chosen5 = remainder0 == 0 and quotient3 or quotient3 + 1
         end
-        chosen15 = true
+        chosen6 = chosen5
       end
-      local chosen16
-      if chosen15 then
-        chosen16 = true
+      local cost4 = cost < mostUsed - chosen6 and cost or mostUsed - chosen6
+      local result7
+      if cost4 <= 0 then
+        result7 = 0
+      else
+        changed = true
+        local atUs2 = s3 > nowUs and s3 or nowUs
+        local us4 = s1
+        local part = s2
+        if us4 < atUs2 then
+          us4 = atUs2
+          part = 0
+        end
+        if cost4 == 1 then
+          us4 = us4 + intervalUs
+          part = part + intervalPart
+        else
+          local product3 = cost4 * periodUs
+          local chosen7
+          if product3 <= 9007199254740991 then
+            local quotient4 = product3 / permits - product3 / permits % 1
+            remainder0 = product3 - quotient4 * permits
+            chosen7 = quotient4
+          else
+            chosen7 = mulDivWide(cost4, periodUs, permits)
+          end
+          us4 = us4 + chosen7
+          part = part + remainder0
+        end
+        if part >= permits then
+          us4 = us4 + 1
+          part = part - permits
+        end
+        s1 = us4
+        s2 = part
+        s3 = atUs2
+        result7 = atUs2 - nowUs
+      end
+      local chosen8
+      if cost4 > 0 then
+        chosen8 = true
       else
         outcome = 'limited'
         retryUs = 0
-        chosen16 = false
+        chosen8 = false
       end
-      result3 = chosen16
+      result2 = chosen8
     end
-    if not result3 then
+    if not result2 then
       granted = false
     end
-    local result13
+    local result8
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
-      local us4 = s1 - atUs3
-      if us4 < 0 then
-        result13 = atUs3 - nowUs
+      local us5 = s1 - atUs3
+      if us5 < 0 then
+        result8 = atUs3 - nowUs
       else
-        result13 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
+        result8 = us5 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result13
+    resetUs = result8
     enteredUs = nowUs
   end
 end
@@ -5291,6 +4867,7 @@ end
 local lessOneUs = chosen3
 local lessOnePart = remainder0
 local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
+local mostUsed = 4503599627370496 / periodUs - 4503599627370496 / periodUs % 1
 `,
   take: `do
   local granted = true
@@ -5299,8 +4876,8 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
     if isHeld then
       local chosen
       if s3 - nowUs > windowUs then
-        local aheadUs = s3 - nowUs
-        s1 = s1 - aheadUs
+        local aheadUs2 = s3 - nowUs
+        s1 = s1 - aheadUs2
         s3 = nowUs
         chosen = true
       else
@@ -5359,12 +4936,12 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
         retryUs = waitUs
         granted = false
       else
-        local result4
+        local result3
         do
           local atUs2 = s3 > nowUs and s3 or nowUs
           local us2 = s1 - atUs2
           if us2 < 0 then
-            result4 = 0
+            result3 = 0
           else
             local part2 = s2
             if 0 == capacity - 1 then
@@ -5386,10 +4963,10 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
             if part2 > 0 then
               us2 = us2 + 1
             end
-            result4 = us2 > 0 and us2 + atUs2 - nowUs or 0
+            result3 = us2 > 0 and us2 + atUs2 - nowUs or 0
           end
         end
-        delayUs = result4
+        delayUs = result3
       end
     end
   end
@@ -5425,10 +5002,6 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
         us3 = us3 + 1
         part3 = part3 - permits
       end
-      if us3 - atUs3 > 3196800000000000 then
-        us3 = atUs3 + 3196800000000000
-        part3 = 0
-      end
       s1 = us3
       s2 = part3
       s3 = atUs3
@@ -5445,7 +5018,7 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
       if sum <= 9007199254740991 then
         chosen7 = sum / periodUs + -(sum / periodUs) % 1
       else
-        local result5
+        local result4
         do
           local product4 = us4 * permits
           local chosen6
@@ -5458,15 +5031,15 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
           end
           local whole = chosen6
           if add == 0 then
-            result5 = whole
+            result4 = whole
           else
             local product5 = remainder0 + add
             local quotient5 = product5 / periodUs - product5 / periodUs % 1
             remainder0 = product5 - quotient5 * periodUs
-            result5 = whole + quotient5
+            result4 = whole + quotient5
           end
         end
-        local quotient6 = result5
+        local quotient6 = result4
         chosen7 = remainder0 == 0 and quotient6 or quotient6 + 1
       end
       chosen8 = chosen7
@@ -5474,17 +5047,17 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
     local used = chosen8
     local lateUs2 = lateUs
     remaining = 0 > capacity - used and 0 or capacity - used
-    local result6
+    local result5
     do
       local atUs4 = s3 > nowUs and s3 or nowUs
       local us5 = s1 - atUs4
       if us5 < 0 then
-        result6 = atUs4 - nowUs
+        result5 = atUs4 - nowUs
       else
-        result6 = us5 + atUs4 - nowUs + (s2 > 0 and 1 or 0)
+        result5 = us5 + atUs4 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result6
+    resetUs = result5
     enteredUs = nowUs + lateUs2
   end
 end
@@ -5496,8 +5069,8 @@ end
     if isHeld then
       local chosen
       if s3 - nowUs > windowUs then
-        local aheadUs = s3 - nowUs
-        s1 = s1 - aheadUs
+        local aheadUs2 = s3 - nowUs
+        s1 = s1 - aheadUs2
         s3 = nowUs
         chosen = true
       else
@@ -5515,142 +5088,144 @@ end
     retryUs = 0
     delayUs = 0
     given = 0
-    local us = s1 - (s3 > nowUs and s3 or nowUs)
-    local chosen5
-    if us < 0 then
-      chosen5 = 0
-    else
-      local add = s2
-      local sum = us * permits + add
-      local chosen4
-      if sum <= 9007199254740991 then
-        chosen4 = sum / periodUs + -(sum / periodUs) % 1
-      else
-        local result2
-        do
-          local product = us * permits
-          local chosen3
-          if product <= 9007199254740991 then
-            local quotient = product / periodUs - product / periodUs % 1
-            remainder0 = product - quotient * periodUs
-            chosen3 = quotient
-          else
-            chosen3 = mulDivWide(us, permits, periodUs)
-          end
-          local whole = chosen3
-          if add == 0 then
-            result2 = whole
-          else
-            local product2 = remainder0 + add
-            local quotient2 = product2 / periodUs - product2 / periodUs % 1
-            remainder0 = product2 - quotient2 * periodUs
-            result2 = whole + quotient2
-          end
-        end
-        local quotient3 = result2
-        chosen4 = remainder0 == 0 and quotient3 or quotient3 + 1
-      end
-      chosen5 = chosen4
-    end
-    local usedBefore = chosen5
-    local cost2 = cost < 1000000000000 - usedBefore and cost or 1000000000000 - usedBefore
-    local result3
-    if cost2 <= 0 then
-      result3 = 0
-    else
-      changed = true
-      local atUs = s3 > nowUs and s3 or nowUs
-      local us2 = s1
-      local part = s2
-      if us2 < atUs then
-        us2 = atUs
-        part = 0
-      end
-      if cost2 == 1 then
-        us2 = us2 + intervalUs
-        part = part + intervalPart
-      else
-        local product3 = cost2 * periodUs
-        local chosen6
-        if product3 <= 9007199254740991 then
-          local quotient4 = product3 / permits - product3 / permits % 1
-          remainder0 = product3 - quotient4 * permits
-          chosen6 = quotient4
-        else
-          chosen6 = mulDivWide(cost2, periodUs, permits)
-        end
-        us2 = us2 + chosen6
-        part = part + remainder0
-      end
-      if part >= permits then
-        us2 = us2 + 1
-        part = part - permits
-      end
-      if us2 - atUs > 3196800000000000 then
-        us2 = atUs + 3196800000000000
-        part = 0
-      end
-      s1 = us2
-      s2 = part
-      s3 = atUs
-      result3 = atUs - nowUs
-    end
-    local lateUs = result3
-    local used = usedBefore + cost2
-    remaining = 0 > capacity - used and 0 or capacity - used
-    local result4
+    local result2
     do
-      local atUs2 = s3 > nowUs and s3 or nowUs
-      local us3 = s1 - atUs2
-      if us3 < 0 then
-        result4 = atUs2 - nowUs
+      local us = s1 - (s3 > nowUs and s3 or nowUs)
+      local chosen5
+      if us < 0 then
+        chosen5 = 0
       else
-        result4 = us3 + atUs2 - nowUs + (s2 > 0 and 1 or 0)
+        local add = s2
+        local sum = us * permits + add
+        local chosen4
+        if sum <= 9007199254740991 then
+          chosen4 = sum / periodUs + -(sum / periodUs) % 1
+        else
+          local result3
+          do
+            local product = us * permits
+            local chosen3
+            if product <= 9007199254740991 then
+              local quotient = product / periodUs - product / periodUs % 1
+              remainder0 = product - quotient * periodUs
+              chosen3 = quotient
+            else
+              chosen3 = mulDivWide(us, permits, periodUs)
+            end
+            local whole = chosen3
+            if add == 0 then
+              result3 = whole
+            else
+              local product2 = remainder0 + add
+              local quotient2 = product2 / periodUs - product2 / periodUs % 1
+              remainder0 = product2 - quotient2 * periodUs
+              result3 = whole + quotient2
+            end
+          end
+          local quotient3 = result3
+          chosen4 = remainder0 == 0 and quotient3 or quotient3 + 1
+        end
+        chosen5 = chosen4
       end
-    end
-    resetUs = result4
-    enteredUs = nowUs + lateUs
-    local chosen8
-    if used <= capacity then
-      chosen8 = true
-    else
-      local room = capacity - 1
+      local usedBefore = chosen5
+      local cost2 = cost < mostUsed - usedBefore and cost or mostUsed - usedBefore
+      local result4
+      if cost2 <= 0 then
+        result4 = 0
+      else
+        changed = true
+        local atUs = s3 > nowUs and s3 or nowUs
+        local us2 = s1
+        local part = s2
+        if us2 < atUs then
+          us2 = atUs
+          part = 0
+        end
+        if cost2 == 1 then
+          us2 = us2 + intervalUs
+          part = part + intervalPart
+        else
+          local product3 = cost2 * periodUs
+          local chosen6
+          if product3 <= 9007199254740991 then
+            local quotient4 = product3 / permits - product3 / permits % 1
+            remainder0 = product3 - quotient4 * permits
+            chosen6 = quotient4
+          else
+            chosen6 = mulDivWide(cost2, periodUs, permits)
+          end
+          us2 = us2 + chosen6
+          part = part + remainder0
+        end
+        if part >= permits then
+          us2 = us2 + 1
+          part = part - permits
+        end
+        s1 = us2
+        s2 = part
+        s3 = atUs
+        result4 = atUs - nowUs
+      end
+      local lateUs = result4
+      local used = usedBefore + (0 > cost2 and 0 or cost2)
+      remaining = 0 > capacity - used and 0 or capacity - used
       local result5
       do
-        local atUs3 = s3 > nowUs and s3 or nowUs
-        local us4 = s1 - atUs3
-        if us4 < 0 then
-          result5 = 0
+        local atUs2 = s3 > nowUs and s3 or nowUs
+        local us3 = s1 - atUs2
+        if us3 < 0 then
+          result5 = atUs2 - nowUs
         else
-          local part2 = s2
-          if room == capacity - 1 then
-            us4 = us4 - lessOneUs
-            part2 = part2 - lessOnePart
-          else
-            local product4 = room * periodUs
-            local chosen7
-            if product4 <= 9007199254740991 then
-              local quotient5 = product4 / permits - product4 / permits % 1
-              remainder0 = product4 - quotient5 * permits
-              chosen7 = quotient5
-            else
-              chosen7 = mulDivWide(room, periodUs, permits)
-            end
-            us4 = us4 - chosen7
-            part2 = part2 - remainder0
-          end
-          if part2 > 0 then
-            us4 = us4 + 1
-          end
-          result5 = us4 > 0 and us4 + atUs3 - nowUs or 0
+          result5 = us3 + atUs2 - nowUs + (s2 > 0 and 1 or 0)
         end
       end
-      local retryUs2 = result5
-      outcome = 'limited'
-      retryUs = retryUs2
-      chosen8 = false
+      resetUs = result5
+      enteredUs = nowUs + lateUs
+      if used <= capacity then
+        result2 = true
+      elseif capacity == 0 then
+        outcome = 'impossible'
+        retryUs = huge
+        result2 = false
+      else
+        local room = capacity - 1
+        local result6
+        do
+          local atUs3 = s3 > nowUs and s3 or nowUs
+          local us4 = s1 - atUs3
+          if us4 < 0 then
+            result6 = 0
+          else
+            local part2 = s2
+            if room == capacity - 1 then
+              us4 = us4 - lessOneUs
+              part2 = part2 - lessOnePart
+            else
+              local product4 = room * periodUs
+              local chosen7
+              if product4 <= 9007199254740991 then
+                local quotient5 = product4 / permits - product4 / permits % 1
+                remainder0 = product4 - quotient5 * permits
+                chosen7 = quotient5
+              else
+                chosen7 = mulDivWide(room, periodUs, permits)
+              end
+              us4 = us4 - chosen7
+              part2 = part2 - remainder0
+            end
+            if part2 > 0 then
+              us4 = us4 + 1
+            end
+            result6 = us4 > 0 and us4 + atUs3 - nowUs or 0
+          end
+        end
+        local retryUs2 = result6
+        outcome = 'limited'
+        retryUs = retryUs2
+        result2 = false
+      end
     end
-    if not chosen8 then
+    if not result2 then
       granted = false
     end
   end
@@ -5663,8 +5238,8 @@ end
     if isHeld then
       local chosen
       if s3 - nowUs > windowUs then
-        local aheadUs = s3 - nowUs
-        s1 = s1 - aheadUs
+        local aheadUs2 = s3 - nowUs
+        s1 = s1 - aheadUs2
         s3 = nowUs
         chosen = true
       else
@@ -5685,206 +5260,167 @@ end
     local result2
     if cost < 0 then
       local cost2 = -cost
+      local most = -cost
       local result3
       given = 0
       if cost2 == 0 then
         result3 = true
       else
-        local chosen5
-        if isHeld then
-          local atUs = s3 > nowUs and s3 or nowUs
-          local tatUs = s1
-          local isLast = tatUs < drainedUs or tatUs == drainedUs and s2 == 0
-          local mostUs = drainedUs - atUs - ((permits == 1 or isLast) and 0 or 1)
-          local result6
-          if mostUs <= 0 then
-            result6 = -1
-          else
-            local product = cost2 * periodUs
-            local chosen3
-            if product <= 9007199254740991 then
-              local quotient = product / permits - product / permits % 1
-              remainder0 = product - quotient * permits
-              chosen3 = quotient
+        local chosen3
+        if isHeld and most > 0 then
+          local cost3 = cost2 < most and cost2 or most
+          local result4
+          do
+            local atUs = s3 > nowUs and s3 or nowUs
+            local us = s1 - atUs
+            local level = us < 0 and 0 or us * permits + s2
+            if level == 0 then
+              result4 = -1
             else
-              chosen3 = mulDivWide(cost2, periodUs, permits)
-            end
-            local us = chosen3
-            local part = remainder0
-            if us < mostUs then
-              local result7
+              local asked = (cost3 < mostUsed and cost3 or mostUsed) * periodUs
+              local result5
               do
-                local tatUs2 = s1
-                local tatPart = s2
-                if us == 0 and part == 0 or tatUs2 < atUs or tatUs2 == atUs and tatPart == 0 then
-                  result7 = false
+                local timeUs = atUs > ofUs and atUs or ofUs
+                local isBefore = timeUs < ofUs
+                if drainedUs <= timeUs then
+                  result5 = 0
                 else
-                  local borrow = tatPart < part and 1 or 0
-                  local earlierUs = tatUs2 - us - borrow
-                  local isPast = earlierUs < atUs
-                  s1 = isPast and atUs or earlierUs
-                  s2 = isPast and 0 or tatPart - part + borrow * permits
-                  s3 = atUs
-                  result7 = true
+                  local most2 = (drainedUs - timeUs) * permits - 0 * periodUs
+                  local left = level > most2 and most2 - permits + 1 or most2
+                  result5 = isBefore and (left < asked - (0 > level - left and 0 or level - left) and left or asked - (0 > level - left and 0 or level - left)) or left
                 end
               end
-              result6 = result7 and cost2 or -1
-            else
-              local product2 = mostUs * permits
-              local chosen4
-              if product2 <= 9007199254740991 then
-                local quotient2 = product2 / periodUs - product2 / periodUs % 1
-                remainder0 = product2 - quotient2 * periodUs
-                chosen4 = quotient2
+              local units = asked < result5 and asked or result5
+              if units <= 0 then
+                result4 = -1
               else
-                chosen4 = mulDivWide(mostUs, permits, periodUs)
+                local left2 = 0 > level - units and 0 or level - units
+                local us2 = left2 / permits - left2 / permits % 1
+                s1 = atUs + us2
+                s2 = left2 - us2 * permits
+                s3 = atUs
+                result4 = units / periodUs - units / periodUs % 1
               end
-              local given2 = cost2 < chosen4 and cost2 or chosen4
-              local result8
-              do
-                local tatUs3 = s1
-                local tatPart2 = s2
-                if mostUs == 0 or tatUs3 < atUs or tatUs3 == atUs and tatPart2 == 0 then
-                  result8 = false
-                else
-                  local borrow2 = tatPart2 < 0 and 1 or 0
-                  local earlierUs2 = tatUs3 - mostUs - borrow2
-                  local isPast2 = earlierUs2 < atUs
-                  s1 = isPast2 and atUs or earlierUs2
-                  s2 = isPast2 and 0 or tatPart2 - 0 + borrow2 * permits
-                  s3 = atUs
-                  result8 = true
-                end
-              end
-              result6 = result8 and given2 or -1
             end
           end
-          chosen5 = result6
+          chosen3 = result4
         else
-          chosen5 = -1
+          chosen3 = -1
         end
-        local given3 = chosen5
-        if given3 < 0 then
+        local given2 = chosen3
+        if given2 < 0 then
           outcome = 'limited'
           retryUs = 0
           result3 = false
         else
-          given = given3
+          given = given2
           changed = true
           result3 = true
         end
       end
       result2 = result3
+    elseif cost == 0 then
+      result2 = true
     else
-      local chosen10
-      if cost == 0 then
-        chosen10 = true
+      local us3 = s1 - (s3 > nowUs and s3 or nowUs)
+      local chosen6
+      if us3 < 0 then
+        chosen6 = 0
       else
-        local us2 = s1 - (s3 > nowUs and s3 or nowUs)
-        local chosen8
-        if us2 < 0 then
-          chosen8 = 0
+        local add = s2
+        local sum = us3 * permits + add
+        local chosen5
+        if sum <= 9007199254740991 then
+          chosen5 = sum / periodUs + -(sum / periodUs) % 1
         else
-          local add = s2
-          local sum = us2 * permits + add
-          local chosen7
-          if sum <= 9007199254740991 then
-            chosen7 = sum / periodUs + -(sum / periodUs) % 1
-          else
-            local result10
-            do
-              local product3 = us2 * permits
-              local chosen6
-              if product3 <= 9007199254740991 then
-                local quotient3 = product3 / periodUs - product3 / periodUs % 1
-                remainder0 = product3 - quotient3 * periodUs
-                chosen6 = quotient3
-              else
-                chosen6 = mulDivWide(us2, permits, periodUs)
-              end
-              local whole = chosen6
-              if add == 0 then
-                result10 = whole
-              else
-                local product4 = remainder0 + add
-                local quotient4 = product4 / periodUs - product4 / periodUs % 1
-                remainder0 = product4 - quotient4 * periodUs
-                result10 = whole + quotient4
-              end
-            end
-            local quotient5 = result10
-            chosen7 = remainder0 == 0 and quotient5 or quotient5 + 1
-          end
-          chosen8 = chosen7
-        end
-        local cost3 = cost < 1000000000000 - chosen8 and cost or 1000000000000 - chosen8
-        local result11
-        if cost3 <= 0 then
-          result11 = 0
-        else
-          changed = true
-          local atUs2 = s3 > nowUs and s3 or nowUs
-          local us3 = s1
-          local part2 = s2
-          if us3 < atUs2 then
-            us3 = atUs2
-            part2 = 0
-          end
-          if cost3 == 1 then
-            us3 = us3 + intervalUs
-            part2 = part2 + intervalPart
-          else
-            local product5 = cost3 * periodUs
-            local chosen9
-            if product5 <= 9007199254740991 then
-              local quotient6 = product5 / permits - product5 / permits % 1
-              remainder0 = product5 - quotient6 * permits
-              chosen9 = quotient6
+          local result6
+          do
+            local product = us3 * permits
+            local chosen4
+            if product <= 9007199254740991 then
+              local quotient = product / periodUs - product / periodUs % 1
+              remainder0 = product - quotient * periodUs
+              chosen4 = quotient
             else
-              chosen9 = mulDivWide(cost3, periodUs, permits)
+              chosen4 = mulDivWide(us3, permits, periodUs)
             end
-            us3 = us3 + chosen9
-            part2 = part2 + remainder0
+            local whole = chosen4
+            if add == 0 then
+              result6 = whole
+            else
+              local product2 = remainder0 + add
+              local quotient2 = product2 / periodUs - product2 / periodUs % 1
+              remainder0 = product2 - quotient2 * periodUs
+              result6 = whole + quotient2
+            end
           end
-          if part2 >= permits then
-            us3 = us3 + 1
-            part2 = part2 - permits
-          end
-          if us3 - atUs2 > 3196800000000000 then
-            us3 = atUs2 + 3196800000000000
-            part2 = 0
-          end
-          s1 = us3
-          s2 = part2
-          s3 = atUs2
-          result11 = atUs2 - nowUs
+          local quotient3 = result6
+          chosen5 = remainder0 == 0 and quotient3 or quotient3 + 1
         end
-        chosen10 = true
+        chosen6 = chosen5
       end
-      local chosen11
-      if chosen10 then
-        chosen11 = true
+      local cost4 = cost < mostUsed - chosen6 and cost or mostUsed - chosen6
+      local result7
+      if cost4 <= 0 then
+        result7 = 0
+      else
+        changed = true
+        local atUs2 = s3 > nowUs and s3 or nowUs
+        local us4 = s1
+        local part = s2
+        if us4 < atUs2 then
+          us4 = atUs2
+          part = 0
+        end
+        if cost4 == 1 then
+          us4 = us4 + intervalUs
+          part = part + intervalPart
+        else
+          local product3 = cost4 * periodUs
+          local chosen7
+          if product3 <= 9007199254740991 then
+            local quotient4 = product3 / permits - product3 / permits % 1
+            remainder0 = product3 - quotient4 * permits
+            chosen7 = quotient4
+          else
+            chosen7 = mulDivWide(cost4, periodUs, permits)
+          end
+          us4 = us4 + chosen7
+          part = part + remainder0
+        end
+        if part >= permits then
+          us4 = us4 + 1
+          part = part - permits
+        end
+        s1 = us4
+        s2 = part
+        s3 = atUs2
+        result7 = atUs2 - nowUs
+      end
+      local chosen8
+      if cost4 > 0 then
+        chosen8 = true
       else
         outcome = 'limited'
         retryUs = 0
-        chosen11 = false
+        chosen8 = false
       end
-      result2 = chosen11
+      result2 = chosen8
     end
     if not result2 then
       granted = false
     end
-    local result12
+    local result8
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
-      local us4 = s1 - atUs3
-      if us4 < 0 then
-        result12 = atUs3 - nowUs
+      local us5 = s1 - atUs3
+      if us5 < 0 then
+        result8 = atUs3 - nowUs
       else
-        result12 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
+        result8 = us5 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result12
+    resetUs = result8
     enteredUs = nowUs
   end
 end
@@ -5988,6 +5524,7 @@ end
 local lessOneUs = chosen3
 local lessOnePart = remainder0
 local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
+local mostUsed = 4503599627370496 / periodUs - 4503599627370496 / periodUs % 1
 `,
   take: `do
   local granted = true
@@ -5996,8 +5533,8 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
     if isHeld then
       local chosen
       if s3 - nowUs > windowUs then
-        local aheadUs = s3 - nowUs
-        s1 = s1 - aheadUs
+        local aheadUs2 = s3 - nowUs
+        s1 = s1 - aheadUs2
         s3 = nowUs
         chosen = true
       else
@@ -6090,10 +5627,6 @@ local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
         us2 = us2 + 1
         part2 = part2 - permits
       end
-      if us2 - atUs2 > 3196800000000000 then
-        us2 = atUs2 + 3196800000000000
-        part2 = 0
-      end
       s1 = us2
       s2 = part2
       s3 = atUs2
@@ -6161,8 +5694,8 @@ end
     if isHeld then
       local chosen
       if s3 - nowUs > windowUs then
-        local aheadUs = s3 - nowUs
-        s1 = s1 - aheadUs
+        local aheadUs2 = s3 - nowUs
+        s1 = s1 - aheadUs2
         s3 = nowUs
         chosen = true
       else
@@ -6180,142 +5713,144 @@ end
     retryUs = 0
     delayUs = 0
     given = 0
-    local us = s1 - (s3 > nowUs and s3 or nowUs)
-    local chosen5
-    if us < 0 then
-      chosen5 = 0
-    else
-      local add = s2
-      local sum = us * permits + add
-      local chosen4
-      if sum <= 9007199254740991 then
-        chosen4 = sum / periodUs + -(sum / periodUs) % 1
-      else
-        local result2
-        do
-          local product = us * permits
-          local chosen3
-          if product <= 9007199254740991 then
-            local quotient = product / periodUs - product / periodUs % 1
-            remainder0 = product - quotient * periodUs
-            chosen3 = quotient
-          else
-            chosen3 = mulDivWide(us, permits, periodUs)
-          end
-          local whole = chosen3
-          if add == 0 then
-            result2 = whole
-          else
-            local product2 = remainder0 + add
-            local quotient2 = product2 / periodUs - product2 / periodUs % 1
-            remainder0 = product2 - quotient2 * periodUs
-            result2 = whole + quotient2
-          end
-        end
-        local quotient3 = result2
-        chosen4 = remainder0 == 0 and quotient3 or quotient3 + 1
-      end
-      chosen5 = chosen4
-    end
-    local usedBefore = chosen5
-    local cost2 = cost < 1000000000000 - usedBefore and cost or 1000000000000 - usedBefore
-    local result3
-    if cost2 <= 0 then
-      result3 = 0
-    else
-      changed = true
-      local atUs = s3 > nowUs and s3 or nowUs
-      local us2 = s1
-      local part = s2
-      if us2 < atUs then
-        us2 = atUs
-        part = 0
-      end
-      if cost2 == 1 then
-        us2 = us2 + intervalUs
-        part = part + intervalPart
-      else
-        local product3 = cost2 * periodUs
-        local chosen6
-        if product3 <= 9007199254740991 then
-          local quotient4 = product3 / permits - product3 / permits % 1
-          remainder0 = product3 - quotient4 * permits
-          chosen6 = quotient4
-        else
-          chosen6 = mulDivWide(cost2, periodUs, permits)
-        end
-        us2 = us2 + chosen6
-        part = part + remainder0
-      end
-      if part >= permits then
-        us2 = us2 + 1
-        part = part - permits
-      end
-      if us2 - atUs > 3196800000000000 then
-        us2 = atUs + 3196800000000000
-        part = 0
-      end
-      s1 = us2
-      s2 = part
-      s3 = atUs
-      result3 = atUs - nowUs
-    end
-    local lateUs = result3
-    local used = usedBefore + cost2
-    remaining = 0 > capacity - used and 0 or capacity - used
-    local result4
+    local result2
     do
-      local atUs2 = s3 > nowUs and s3 or nowUs
-      local us3 = s1 - atUs2
-      if us3 < 0 then
-        result4 = atUs2 - nowUs
+      local us = s1 - (s3 > nowUs and s3 or nowUs)
+      local chosen5
+      if us < 0 then
+        chosen5 = 0
       else
-        result4 = us3 + atUs2 - nowUs + (s2 > 0 and 1 or 0)
+        local add = s2
+        local sum = us * permits + add
+        local chosen4
+        if sum <= 9007199254740991 then
+          chosen4 = sum / periodUs + -(sum / periodUs) % 1
+        else
+          local result3
+          do
+            local product = us * permits
+            local chosen3
+            if product <= 9007199254740991 then
+              local quotient = product / periodUs - product / periodUs % 1
+              remainder0 = product - quotient * periodUs
+              chosen3 = quotient
+            else
+              chosen3 = mulDivWide(us, permits, periodUs)
+            end
+            local whole = chosen3
+            if add == 0 then
+              result3 = whole
+            else
+              local product2 = remainder0 + add
+              local quotient2 = product2 / periodUs - product2 / periodUs % 1
+              remainder0 = product2 - quotient2 * periodUs
+              result3 = whole + quotient2
+            end
+          end
+          local quotient3 = result3
+          chosen4 = remainder0 == 0 and quotient3 or quotient3 + 1
+        end
+        chosen5 = chosen4
       end
-    end
-    resetUs = result4
-    enteredUs = nowUs + lateUs
-    local chosen8
-    if used <= capacity then
-      chosen8 = true
-    else
-      local room = capacity - 1
+      local usedBefore = chosen5
+      local cost2 = cost < mostUsed - usedBefore and cost or mostUsed - usedBefore
+      local result4
+      if cost2 <= 0 then
+        result4 = 0
+      else
+        changed = true
+        local atUs = s3 > nowUs and s3 or nowUs
+        local us2 = s1
+        local part = s2
+        if us2 < atUs then
+          us2 = atUs
+          part = 0
+        end
+        if cost2 == 1 then
+          us2 = us2 + intervalUs
+          part = part + intervalPart
+        else
+          local product3 = cost2 * periodUs
+          local chosen6
+          if product3 <= 9007199254740991 then
+            local quotient4 = product3 / permits - product3 / permits % 1
+            remainder0 = product3 - quotient4 * permits
+            chosen6 = quotient4
+          else
+            chosen6 = mulDivWide(cost2, periodUs, permits)
+          end
+          us2 = us2 + chosen6
+          part = part + remainder0
+        end
+        if part >= permits then
+          us2 = us2 + 1
+          part = part - permits
+        end
+        s1 = us2
+        s2 = part
+        s3 = atUs
+        result4 = atUs - nowUs
+      end
+      local lateUs = result4
+      local used = usedBefore + (0 > cost2 and 0 or cost2)
+      remaining = 0 > capacity - used and 0 or capacity - used
       local result5
       do
-        local atUs3 = s3 > nowUs and s3 or nowUs
-        local us4 = s1 - atUs3
-        if us4 < 0 then
-          result5 = 0
+        local atUs2 = s3 > nowUs and s3 or nowUs
+        local us3 = s1 - atUs2
+        if us3 < 0 then
+          result5 = atUs2 - nowUs
         else
-          local part2 = s2
-          if room == capacity - 1 then
-            us4 = us4 - lessOneUs
-            part2 = part2 - lessOnePart
-          else
-            local product4 = room * periodUs
-            local chosen7
-            if product4 <= 9007199254740991 then
-              local quotient5 = product4 / permits - product4 / permits % 1
-              remainder0 = product4 - quotient5 * permits
-              chosen7 = quotient5
-            else
-              chosen7 = mulDivWide(room, periodUs, permits)
-            end
-            us4 = us4 - chosen7
-            part2 = part2 - remainder0
-          end
-          if part2 > 0 then
-            us4 = us4 + 1
-          end
-          result5 = us4 > 0 and us4 + atUs3 - nowUs or 0
+          result5 = us3 + atUs2 - nowUs + (s2 > 0 and 1 or 0)
         end
       end
-      local retryUs2 = result5
-      outcome = 'limited'
-      retryUs = retryUs2
-      chosen8 = false
+      resetUs = result5
+      enteredUs = nowUs + lateUs
+      if used <= capacity then
+        result2 = true
+      elseif capacity == 0 then
+        outcome = 'impossible'
+        retryUs = huge
+        result2 = false
+      else
+        local room = capacity - 1
+        local result6
+        do
+          local atUs3 = s3 > nowUs and s3 or nowUs
+          local us4 = s1 - atUs3
+          if us4 < 0 then
+            result6 = 0
+          else
+            local part2 = s2
+            if room == capacity - 1 then
+              us4 = us4 - lessOneUs
+              part2 = part2 - lessOnePart
+            else
+              local product4 = room * periodUs
+              local chosen7
+              if product4 <= 9007199254740991 then
+                local quotient5 = product4 / permits - product4 / permits % 1
+                remainder0 = product4 - quotient5 * permits
+                chosen7 = quotient5
+              else
+                chosen7 = mulDivWide(room, periodUs, permits)
+              end
+              us4 = us4 - chosen7
+              part2 = part2 - remainder0
+            end
+            if part2 > 0 then
+              us4 = us4 + 1
+            end
+            result6 = us4 > 0 and us4 + atUs3 - nowUs or 0
+          end
+        end
+        local retryUs2 = result6
+        outcome = 'limited'
+        retryUs = retryUs2
+        result2 = false
+      end
     end
-    if not chosen8 then
+    if not result2 then
       granted = false
     end
   end
@@ -6328,8 +5863,8 @@ end
     if isHeld then
       local chosen
       if s3 - nowUs > windowUs then
-        local aheadUs = s3 - nowUs
-        s1 = s1 - aheadUs
+        local aheadUs2 = s3 - nowUs
+        s1 = s1 - aheadUs2
         s3 = nowUs
         chosen = true
       else
@@ -6350,206 +5885,167 @@ end
     local result2
     if cost < 0 then
       local cost2 = -cost
+      local most = -cost
       local result3
       given = 0
       if cost2 == 0 then
         result3 = true
       else
-        local chosen5
-        if isHeld then
-          local atUs = s3 > nowUs and s3 or nowUs
-          local tatUs = s1
-          local isLast = tatUs < drainedUs or tatUs == drainedUs and s2 == 0
-          local mostUs = drainedUs - atUs - ((permits == 1 or isLast) and 0 or 1)
-          local result6
-          if mostUs <= 0 then
-            result6 = -1
-          else
-            local product = cost2 * periodUs
-            local chosen3
-            if product <= 9007199254740991 then
-              local quotient = product / permits - product / permits % 1
-              remainder0 = product - quotient * permits
-              chosen3 = quotient
+        local chosen3
+        if isHeld and most > 0 then
+          local cost3 = cost2 < most and cost2 or most
+          local result4
+          do
+            local atUs = s3 > nowUs and s3 or nowUs
+            local us = s1 - atUs
+            local level = us < 0 and 0 or us * permits + s2
+            if level == 0 then
+              result4 = -1
             else
-              chosen3 = mulDivWide(cost2, periodUs, permits)
-            end
-            local us = chosen3
-            local part = remainder0
-            if us < mostUs then
-              local result7
+              local asked = (cost3 < mostUsed and cost3 or mostUsed) * periodUs
+              local result5
               do
-                local tatUs2 = s1
-                local tatPart = s2
-                if us == 0 and part == 0 or tatUs2 < atUs or tatUs2 == atUs and tatPart == 0 then
-                  result7 = false
+                local timeUs = atUs > ofUs and atUs or ofUs
+                local isBefore = timeUs < ofUs
+                if drainedUs <= timeUs then
+                  result5 = 0
                 else
-                  local borrow = tatPart < part and 1 or 0
-                  local earlierUs = tatUs2 - us - borrow
-                  local isPast = earlierUs < atUs
-                  s1 = isPast and atUs or earlierUs
-                  s2 = isPast and 0 or tatPart - part + borrow * permits
-                  s3 = atUs
-                  result7 = true
+                  local most2 = (drainedUs - timeUs) * permits - 0 * periodUs
+                  local left = level > most2 and most2 - permits + 1 or most2
+                  result5 = isBefore and (left < asked - (0 > level - left and 0 or level - left) and left or asked - (0 > level - left and 0 or level - left)) or left
                 end
               end
-              result6 = result7 and cost2 or -1
-            else
-              local product2 = mostUs * permits
-              local chosen4
-              if product2 <= 9007199254740991 then
-                local quotient2 = product2 / periodUs - product2 / periodUs % 1
-                remainder0 = product2 - quotient2 * periodUs
-                chosen4 = quotient2
+              local units = asked < result5 and asked or result5
+              if units <= 0 then
+                result4 = -1
               else
-                chosen4 = mulDivWide(mostUs, permits, periodUs)
+                local left2 = 0 > level - units and 0 or level - units
+                local us2 = left2 / permits - left2 / permits % 1
+                s1 = atUs + us2
+                s2 = left2 - us2 * permits
+                s3 = atUs
+                result4 = units / periodUs - units / periodUs % 1
               end
-              local given2 = cost2 < chosen4 and cost2 or chosen4
-              local result8
-              do
-                local tatUs3 = s1
-                local tatPart2 = s2
-                if mostUs == 0 or tatUs3 < atUs or tatUs3 == atUs and tatPart2 == 0 then
-                  result8 = false
-                else
-                  local borrow2 = tatPart2 < 0 and 1 or 0
-                  local earlierUs2 = tatUs3 - mostUs - borrow2
-                  local isPast2 = earlierUs2 < atUs
-                  s1 = isPast2 and atUs or earlierUs2
-                  s2 = isPast2 and 0 or tatPart2 - 0 + borrow2 * permits
-                  s3 = atUs
-                  result8 = true
-                end
-              end
-              result6 = result8 and given2 or -1
             end
           end
-          chosen5 = result6
+          chosen3 = result4
         else
-          chosen5 = -1
+          chosen3 = -1
         end
-        local given3 = chosen5
-        if given3 < 0 then
+        local given2 = chosen3
+        if given2 < 0 then
           outcome = 'limited'
           retryUs = 0
           result3 = false
         else
-          given = given3
+          given = given2
           changed = true
           result3 = true
         end
       end
       result2 = result3
+    elseif cost == 0 then
+      result2 = true
     else
-      local chosen10
-      if cost == 0 then
-        chosen10 = true
+      local us3 = s1 - (s3 > nowUs and s3 or nowUs)
+      local chosen6
+      if us3 < 0 then
+        chosen6 = 0
       else
-        local us2 = s1 - (s3 > nowUs and s3 or nowUs)
-        local chosen8
-        if us2 < 0 then
-          chosen8 = 0
+        local add = s2
+        local sum = us3 * permits + add
+        local chosen5
+        if sum <= 9007199254740991 then
+          chosen5 = sum / periodUs + -(sum / periodUs) % 1
         else
-          local add = s2
-          local sum = us2 * permits + add
-          local chosen7
-          if sum <= 9007199254740991 then
-            chosen7 = sum / periodUs + -(sum / periodUs) % 1
-          else
-            local result10
-            do
-              local product3 = us2 * permits
-              local chosen6
-              if product3 <= 9007199254740991 then
-                local quotient3 = product3 / periodUs - product3 / periodUs % 1
-                remainder0 = product3 - quotient3 * periodUs
-                chosen6 = quotient3
-              else
-                chosen6 = mulDivWide(us2, permits, periodUs)
-              end
-              local whole = chosen6
-              if add == 0 then
-                result10 = whole
-              else
-                local product4 = remainder0 + add
-                local quotient4 = product4 / periodUs - product4 / periodUs % 1
-                remainder0 = product4 - quotient4 * periodUs
-                result10 = whole + quotient4
-              end
-            end
-            local quotient5 = result10
-            chosen7 = remainder0 == 0 and quotient5 or quotient5 + 1
-          end
-          chosen8 = chosen7
-        end
-        local cost3 = cost < 1000000000000 - chosen8 and cost or 1000000000000 - chosen8
-        local result11
-        if cost3 <= 0 then
-          result11 = 0
-        else
-          changed = true
-          local atUs2 = s3 > nowUs and s3 or nowUs
-          local us3 = s1
-          local part2 = s2
-          if us3 < atUs2 then
-            us3 = atUs2
-            part2 = 0
-          end
-          if cost3 == 1 then
-            us3 = us3 + intervalUs
-            part2 = part2 + intervalPart
-          else
-            local product5 = cost3 * periodUs
-            local chosen9
-            if product5 <= 9007199254740991 then
-              local quotient6 = product5 / permits - product5 / permits % 1
-              remainder0 = product5 - quotient6 * permits
-              chosen9 = quotient6
+          local result6
+          do
+            local product = us3 * permits
+            local chosen4
+            if product <= 9007199254740991 then
+              local quotient = product / periodUs - product / periodUs % 1
+              remainder0 = product - quotient * periodUs
+              chosen4 = quotient
             else
-              chosen9 = mulDivWide(cost3, periodUs, permits)
+              chosen4 = mulDivWide(us3, permits, periodUs)
             end
-            us3 = us3 + chosen9
-            part2 = part2 + remainder0
+            local whole = chosen4
+            if add == 0 then
+              result6 = whole
+            else
+              local product2 = remainder0 + add
+              local quotient2 = product2 / periodUs - product2 / periodUs % 1
+              remainder0 = product2 - quotient2 * periodUs
+              result6 = whole + quotient2
+            end
           end
-          if part2 >= permits then
-            us3 = us3 + 1
-            part2 = part2 - permits
-          end
-          if us3 - atUs2 > 3196800000000000 then
-            us3 = atUs2 + 3196800000000000
-            part2 = 0
-          end
-          s1 = us3
-          s2 = part2
-          s3 = atUs2
-          result11 = atUs2 - nowUs
+          local quotient3 = result6
+          chosen5 = remainder0 == 0 and quotient3 or quotient3 + 1
         end
-        chosen10 = true
+        chosen6 = chosen5
       end
-      local chosen11
-      if chosen10 then
-        chosen11 = true
+      local cost4 = cost < mostUsed - chosen6 and cost or mostUsed - chosen6
+      local result7
+      if cost4 <= 0 then
+        result7 = 0
+      else
+        changed = true
+        local atUs2 = s3 > nowUs and s3 or nowUs
+        local us4 = s1
+        local part = s2
+        if us4 < atUs2 then
+          us4 = atUs2
+          part = 0
+        end
+        if cost4 == 1 then
+          us4 = us4 + intervalUs
+          part = part + intervalPart
+        else
+          local product3 = cost4 * periodUs
+          local chosen7
+          if product3 <= 9007199254740991 then
+            local quotient4 = product3 / permits - product3 / permits % 1
+            remainder0 = product3 - quotient4 * permits
+            chosen7 = quotient4
+          else
+            chosen7 = mulDivWide(cost4, periodUs, permits)
+          end
+          us4 = us4 + chosen7
+          part = part + remainder0
+        end
+        if part >= permits then
+          us4 = us4 + 1
+          part = part - permits
+        end
+        s1 = us4
+        s2 = part
+        s3 = atUs2
+        result7 = atUs2 - nowUs
+      end
+      local chosen8
+      if cost4 > 0 then
+        chosen8 = true
       else
         outcome = 'limited'
         retryUs = 0
-        chosen11 = false
+        chosen8 = false
       end
-      result2 = chosen11
+      result2 = chosen8
     end
     if not result2 then
       granted = false
     end
-    local result12
+    local result8
     do
       local atUs3 = s3 > nowUs and s3 or nowUs
-      local us4 = s1 - atUs3
-      if us4 < 0 then
-        result12 = atUs3 - nowUs
+      local us5 = s1 - atUs3
+      if us5 < 0 then
+        result8 = atUs3 - nowUs
       else
-        result12 = us4 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
+        result8 = us5 + atUs3 - nowUs + (s2 > 0 and 1 or 0)
       end
     end
-    resetUs = result12
+    resetUs = result8
     enteredUs = nowUs
   end
 end
@@ -7272,264 +6768,270 @@ do
     retryUs = 0
     delayUs = 0
     given = 0
-    local atUs2 = s[1] > nowUs and s[1] or nowUs
-    local chosen2
-    if s[8] <= atUs2 and s[6] + s[7] > 0 then
-      local earlier = s[4]
-      local lapsed = 0
-      local end4 = 10 + s[5] * 3
-      do
-        local entry4 = 10
-        while entry4 < end4 do
-          local entry5 = entry4
-          if s[entry5 + 1] < 1099511627776 and s[entry4 + 2] <= atUs2 then
-            lapsed = lapsed + s[entry4 + 1]
-          end
-          entry4 = entry4 + 3
-        end
-      end
-      chosen2 = earlier - lapsed
-    else
-      chosen2 = s[4]
-    end
-    local usedBefore = chosen2
-    local cost2 = cost < 1000000000000 - usedBefore and cost or 1000000000000 - usedBefore
     local result3
-    if cost2 <= 0 then
-      result3 = 0
-    else
-      changed = true
-      do
-        local chosen3
-        if s[9] > nowUs then
-          chosen3 = true
-        else
-          local last = s[2]
-          local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
-          chosen3 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) > 0
-        end
-        if not chosen3 then
-          if s[8] <= nowUs and s[6] + s[7] > 0 then
-            local soonestUs2 = 0
-            local latestUs2 = 0
-            local end5 = 10 + s[5] * 3
-            do
-              local entry6 = 10
-              while entry6 < end5 do
-                if s[entry6 + 1] > 0 then
-                  local expiresUs2 = s[entry6 + 2]
-                  if expiresUs2 <= nowUs then
-                    local entry7 = entry6
-                    local count2 = s[entry7 + 1]
-                    if count2 >= 1099511627776 then
-                      s[7] = s[7] - 1
-                    else
-                      s[6] = s[6] - 1
-                      s[4] = s[4] - count2
-                    end
-                    s[entry7 + 1] = 0
-                  else
-                    soonestUs2 = soonestUs2 == 0 and expiresUs2 or soonestUs2 < expiresUs2 and soonestUs2 or expiresUs2
-                    latestUs2 = latestUs2 > expiresUs2 and latestUs2 or expiresUs2
-                  end
-                end
-                entry6 = entry6 + 3
-              end
-            end
-            s[8] = soonestUs2
-            s[9] = latestUs2
-            dropLast(s, 1)
-          end
-          s[1] = 0
-          s[2] = 0
-          s[3] = 0
-        end
-      end
-      local atUs3 = s[1] > nowUs and s[1] or nowUs
-      if s[8] <= atUs3 and s[6] + s[7] > 0 then
-        local soonestUs3 = 0
-        local latestUs3 = 0
-        local end6 = 10 + s[5] * 3
+    do
+      local atUs2 = s[1] > nowUs and s[1] or nowUs
+      local chosen2
+      if s[8] <= atUs2 and s[6] + s[7] > 0 then
+        local earlier = s[4]
+        local lapsed = 0
+        local end4 = 10 + s[5] * 3
         do
-          local entry8 = 10
-          while entry8 < end6 do
-            if s[entry8 + 1] > 0 then
-              local expiresUs3 = s[entry8 + 2]
-              if expiresUs3 <= atUs3 then
-                local entry9 = entry8
-                local count3 = s[entry9 + 1]
-                if count3 >= 1099511627776 then
-                  s[7] = s[7] - 1
-                else
-                  s[6] = s[6] - 1
-                  s[4] = s[4] - count3
-                end
-                s[entry9 + 1] = 0
-              else
-                soonestUs3 = soonestUs3 == 0 and expiresUs3 or soonestUs3 < expiresUs3 and soonestUs3 or expiresUs3
-                latestUs3 = latestUs3 > expiresUs3 and latestUs3 or expiresUs3
-              end
+          local entry4 = 10
+          while entry4 < end4 do
+            local entry5 = entry4
+            if s[entry5 + 1] < 1099511627776 and s[entry4 + 2] <= atUs2 then
+              lapsed = lapsed + s[entry4 + 1]
             end
-            entry8 = entry8 + 3
+            entry4 = entry4 + 3
           end
         end
-        s[8] = soonestUs3
-        s[9] = latestUs3
-        dropLast(s, 1)
-      end
-      local entries = s[5]
-      if entries > 0 and (entries >= places or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
-        local next = 10
-        local end7 = 10 + s[5] * 3
-        do
-          local entry10 = 10
-          while entry10 < end7 do
-            local count4 = s[entry10 + 1]
-            if count4 > 0 then
-              if next < entry10 then
-                local entry11 = next
-                local token = s[entry10]
-                local expiresUs4 = s[entry10 + 2]
-                s[entry11] = token
-                s[entry11 + 1] = count4
-                s[entry11 + 2] = expiresUs4
-              end
-              next = next + 3
-            end
-            entry10 = entry10 + 3
-          end
-        end
-        clearWords(s, next, end7 - next)
-        local words2 = next - 1
-        s[5] = (words2 - 9) / 3
-      end
-      local last2 = s[2]
-      local token2 = last2 + 1 > atUs3 and last2 + 1 or atUs3
-      if last2 == 0 then
-        s[3] = token2
-      end
-      s[2] = token2
-      local expiresUs5 = atUs3 + leaseUs2
-      local entry12 = 10 + s[5] * 3
-      s[entry12] = token2
-      s[entry12 + 1] = cost2
-      s[entry12 + 2] = expiresUs5
-      s[5] = s[5] + 1
-      s[8] = s[6] + s[7] == 0 and expiresUs5 or s[8] < expiresUs5 and s[8] or expiresUs5
-      s[9] = s[9] > expiresUs5 and s[9] or expiresUs5
-      s[6] = s[6] + 1
-      s[4] = s[4] + cost2
-      s[1] = atUs3
-      result3 = token2 - nowUs
-    end
-    local lateUs = result3
-    local used = usedBefore + cost2
-    remaining = 0 > capacity - used and 0 or capacity - used
-    local last3 = s[2]
-    local sinceUs2 = last3 == 0 and 0 or last3 + 1 < s[1] + windowUs and last3 + 1 or s[1] + windowUs
-    resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
-    enteredUs = nowUs + lateUs
-    local chosen10
-    if used <= capacity then
-      chosen10 = true
-    else
-      local room = capacity - 1
-      local result5
-      if s[4] <= room and s[6] < mostLeases and s[7] == 0 then
-        result5 = 0
+        chosen2 = earlier - lapsed
       else
-        local atUs4 = s[1] > nowUs and s[1] or nowUs
-        local roomUs = s[4] > room and roomAtUs(s, 1, atUs4, room) or 0
-        local chosen5
-        if s[6] >= mostLeases then
-          local result6
-          if not (s[8] <= atUs4 and s[6] + s[7] > 0) then
-            result6 = s[6]
-          else
-            local held = 0
-            local end8 = 10 + s[5] * 3
-            do
-              local entry13 = 10
-              while entry13 < end8 do
-                local entry14 = entry13
-                local chosen4
-                if s[entry14 + 1] < 1099511627776 then
-                  local entry15 = entry13
-                  chosen4 = s[entry15 + 1] > 0 and s[entry15 + 2] > atUs4
-                else
-                  chosen4 = false
-                end
-                if chosen4 then
-                  held = held + 1
-                end
-                entry13 = entry13 + 3
-              end
-            end
-            result6 = held
-          end
-          chosen5 = result6 >= mostLeases
-        else
-          chosen5 = false
-        end
-        local chosen7
-        if chosen5 then
-          local nextUs = s[9]
-          local end9 = 10 + s[5] * 3
-          do
-            local entry16 = 10
-            while entry16 < end9 do
-              local entry17 = entry16
-              local chosen6
-              if s[entry17 + 1] < 1099511627776 then
-                local entry18 = entry16
-                chosen6 = s[entry18 + 1] > 0 and s[entry18 + 2] > atUs4
-              else
-                chosen6 = false
-              end
-              if chosen6 then
-                nextUs = nextUs < s[entry16 + 2] and nextUs or s[entry16 + 2]
-              end
-              entry16 = entry16 + 3
-            end
-          end
-          chosen7 = nextUs
-        else
-          chosen7 = 0
-        end
-        local leaseUs3 = chosen7
-        local chosen9
-        if s[7] > 0 then
-          local end10 = 10 + s[5] * 3
-          local untilUs = 0
-          do
-            local entry19 = 10
-            while entry19 < end10 do
-              local chosen8
-              if s[entry19 + 1] - 1099511627776 > room then
-                local entry20 = entry19
-                chosen8 = s[entry20 + 1] > 0 and s[entry20 + 2] > atUs4
-              else
-                chosen8 = false
-              end
-              if chosen8 then
-                untilUs = untilUs > s[entry19 + 2] and untilUs or s[entry19 + 2]
-              end
-              entry19 = entry19 + 3
-            end
-          end
-          chosen9 = untilUs
-        else
-          chosen9 = 0
-        end
-        local lineUs = chosen9
-        result5 = max(nowUs, roomUs, leaseUs3, lineUs) - nowUs
+        chosen2 = s[4]
       end
-      local retryUs2 = result5
-      outcome = 'limited'
-      retryUs = retryUs2
-      chosen10 = false
+      local usedBefore = chosen2
+      local cost2 = cost < 1000000000000 - usedBefore and cost or 1000000000000 - usedBefore
+      local result4
+      if cost2 <= 0 then
+        result4 = 0
+      else
+        changed = true
+        do
+          local chosen3
+          if s[9] > nowUs then
+            chosen3 = true
+          else
+            local last = s[2]
+            local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
+            chosen3 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) > 0
+          end
+          if not chosen3 then
+            if s[8] <= nowUs and s[6] + s[7] > 0 then
+              local soonestUs2 = 0
+              local latestUs2 = 0
+              local end5 = 10 + s[5] * 3
+              do
+                local entry6 = 10
+                while entry6 < end5 do
+                  if s[entry6 + 1] > 0 then
+                    local expiresUs2 = s[entry6 + 2]
+                    if expiresUs2 <= nowUs then
+                      local entry7 = entry6
+                      local count2 = s[entry7 + 1]
+                      if count2 >= 1099511627776 then
+                        s[7] = s[7] - 1
+                      else
+                        s[6] = s[6] - 1
+                        s[4] = s[4] - count2
+                      end
+                      s[entry7 + 1] = 0
+                    else
+                      soonestUs2 = soonestUs2 == 0 and expiresUs2 or soonestUs2 < expiresUs2 and soonestUs2 or expiresUs2
+                      latestUs2 = latestUs2 > expiresUs2 and latestUs2 or expiresUs2
+                    end
+                  end
+                  entry6 = entry6 + 3
+                end
+              end
+              s[8] = soonestUs2
+              s[9] = latestUs2
+              dropLast(s, 1)
+            end
+            s[1] = 0
+            s[2] = 0
+            s[3] = 0
+          end
+        end
+        local atUs3 = s[1] > nowUs and s[1] or nowUs
+        if s[8] <= atUs3 and s[6] + s[7] > 0 then
+          local soonestUs3 = 0
+          local latestUs3 = 0
+          local end6 = 10 + s[5] * 3
+          do
+            local entry8 = 10
+            while entry8 < end6 do
+              if s[entry8 + 1] > 0 then
+                local expiresUs3 = s[entry8 + 2]
+                if expiresUs3 <= atUs3 then
+                  local entry9 = entry8
+                  local count3 = s[entry9 + 1]
+                  if count3 >= 1099511627776 then
+                    s[7] = s[7] - 1
+                  else
+                    s[6] = s[6] - 1
+                    s[4] = s[4] - count3
+                  end
+                  s[entry9 + 1] = 0
+                else
+                  soonestUs3 = soonestUs3 == 0 and expiresUs3 or soonestUs3 < expiresUs3 and soonestUs3 or expiresUs3
+                  latestUs3 = latestUs3 > expiresUs3 and latestUs3 or expiresUs3
+                end
+              end
+              entry8 = entry8 + 3
+            end
+          end
+          s[8] = soonestUs3
+          s[9] = latestUs3
+          dropLast(s, 1)
+        end
+        local entries = s[5]
+        if entries > 0 and (entries >= places or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
+          local next = 10
+          local end7 = 10 + s[5] * 3
+          do
+            local entry10 = 10
+            while entry10 < end7 do
+              local count4 = s[entry10 + 1]
+              if count4 > 0 then
+                if next < entry10 then
+                  local entry11 = next
+                  local token = s[entry10]
+                  local expiresUs4 = s[entry10 + 2]
+                  s[entry11] = token
+                  s[entry11 + 1] = count4
+                  s[entry11 + 2] = expiresUs4
+                end
+                next = next + 3
+              end
+              entry10 = entry10 + 3
+            end
+          end
+          clearWords(s, next, end7 - next)
+          local words2 = next - 1
+          s[5] = (words2 - 9) / 3
+        end
+        local last2 = s[2]
+        local token2 = last2 + 1 > atUs3 and last2 + 1 or atUs3
+        if last2 == 0 then
+          s[3] = token2
+        end
+        s[2] = token2
+        local expiresUs5 = atUs3 + leaseUs2
+        local entry12 = 10 + s[5] * 3
+        s[entry12] = token2
+        s[entry12 + 1] = cost2
+        s[entry12 + 2] = expiresUs5
+        s[5] = s[5] + 1
+        s[8] = s[6] + s[7] == 0 and expiresUs5 or s[8] < expiresUs5 and s[8] or expiresUs5
+        s[9] = s[9] > expiresUs5 and s[9] or expiresUs5
+        s[6] = s[6] + 1
+        s[4] = s[4] + cost2
+        s[1] = atUs3
+        result4 = token2 - nowUs
+      end
+      local lateUs = result4
+      local used = usedBefore + (0 > cost2 and 0 or cost2)
+      remaining = 0 > capacity - used and 0 or capacity - used
+      local last3 = s[2]
+      local sinceUs2 = last3 == 0 and 0 or last3 + 1 < s[1] + windowUs and last3 + 1 or s[1] + windowUs
+      resetUs = 0 > (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs and 0 or (s[9] > sinceUs2 and s[9] or sinceUs2) - nowUs
+      enteredUs = nowUs + lateUs
+      if used <= capacity then
+        result3 = true
+      elseif capacity == 0 then
+        outcome = 'impossible'
+        retryUs = huge
+        result3 = false
+      else
+        local room = capacity - 1
+        local result6
+        if s[4] <= room and s[6] < mostLeases and s[7] == 0 then
+          result6 = 0
+        else
+          local atUs4 = s[1] > nowUs and s[1] or nowUs
+          local roomUs = s[4] > room and roomAtUs(s, 1, atUs4, room) or 0
+          local chosen5
+          if s[6] >= mostLeases then
+            local result7
+            if not (s[8] <= atUs4 and s[6] + s[7] > 0) then
+              result7 = s[6]
+            else
+              local held = 0
+              local end8 = 10 + s[5] * 3
+              do
+                local entry13 = 10
+                while entry13 < end8 do
+                  local entry14 = entry13
+                  local chosen4
+                  if s[entry14 + 1] < 1099511627776 then
+                    local entry15 = entry13
+                    chosen4 = s[entry15 + 1] > 0 and s[entry15 + 2] > atUs4
+                  else
+                    chosen4 = false
+                  end
+                  if chosen4 then
+                    held = held + 1
+                  end
+                  entry13 = entry13 + 3
+                end
+              end
+              result7 = held
+            end
+            chosen5 = result7 >= mostLeases
+          else
+            chosen5 = false
+          end
+          local chosen7
+          if chosen5 then
+            local nextUs = s[9]
+            local end9 = 10 + s[5] * 3
+            do
+              local entry16 = 10
+              while entry16 < end9 do
+                local entry17 = entry16
+                local chosen6
+                if s[entry17 + 1] < 1099511627776 then
+                  local entry18 = entry16
+                  chosen6 = s[entry18 + 1] > 0 and s[entry18 + 2] > atUs4
+                else
+                  chosen6 = false
+                end
+                if chosen6 then
+                  nextUs = nextUs < s[entry16 + 2] and nextUs or s[entry16 + 2]
+                end
+                entry16 = entry16 + 3
+              end
+            end
+            chosen7 = nextUs
+          else
+            chosen7 = 0
+          end
+          local leaseUs3 = chosen7
+          local chosen9
+          if s[7] > 0 then
+            local end10 = 10 + s[5] * 3
+            local untilUs = 0
+            do
+              local entry19 = 10
+              while entry19 < end10 do
+                local chosen8
+                if s[entry19 + 1] - 1099511627776 > room then
+                  local entry20 = entry19
+                  chosen8 = s[entry20 + 1] > 0 and s[entry20 + 2] > atUs4
+                else
+                  chosen8 = false
+                end
+                if chosen8 then
+                  untilUs = untilUs > s[entry19 + 2] and untilUs or s[entry19 + 2]
+                end
+                entry19 = entry19 + 3
+              end
+            end
+            chosen9 = untilUs
+          else
+            chosen9 = 0
+          end
+          local lineUs = chosen9
+          result6 = max(nowUs, roomUs, leaseUs3, lineUs) - nowUs
+        end
+        local retryUs2 = result6
+        outcome = 'limited'
+        retryUs = retryUs2
+        result3 = false
+      end
     end
-    if not chosen10 then
+    if not result3 then
       granted = false
     end
   end
@@ -7686,16 +7188,16 @@ do
     local result3
     if cost < 0 then
       local cost2 = -cost
+      local most = -cost
       local result4
       given = 0
       if cost2 == 0 then
         result4 = true
       else
         local chosen3
-        if isHeld then
-          local most = capacity > capacity and capacity or capacity
+        if isHeld and most > 0 then
           local cost3 = cost2 < most and cost2 or most
-          local result6
+          local result5
           do
             local atUs2 = s[1] > nowUs and s[1] or nowUs
             local chosen2
@@ -7707,11 +7209,11 @@ do
             end
             local entry5 = chosen2
             if entry5 < 0 or not (s[entry5 + 1] > 0 and s[entry5 + 2] > atUs2) then
-              result6 = -1
+              result5 = -1
             else
               local count2 = s[entry5 + 1]
               if cost3 == 0 and count2 < 1099511627776 then
-                result6 = -1
+                result5 = -1
               else
                 local given2 = count2 >= 1099511627776 and 0 or count2 < cost3 and count2 or cost3
                 if given2 > 0 and given2 < count2 then
@@ -7736,11 +7238,11 @@ do
                   end
                 end
                 s[1] = atUs2
-                result6 = given2
+                result5 = given2
               end
             end
           end
-          chosen3 = result6
+          chosen3 = result5
         else
           chosen3 = -1
         end
@@ -7756,171 +7258,167 @@ do
         end
       end
       result3 = result4
+    elseif cost == 0 then
+      result3 = true
     else
-      local chosen6
-      if cost == 0 then
-        chosen6 = true
+      local atUs3 = s[1] > nowUs and s[1] or nowUs
+      local chosen4
+      if s[8] <= atUs3 and s[6] + s[7] > 0 then
+        local earlier = s[4]
+        local lapsed = 0
+        local end4 = 10 + s[5] * 3
+        do
+          local entry6 = 10
+          while entry6 < end4 do
+            local entry7 = entry6
+            if s[entry7 + 1] < 1099511627776 and s[entry6 + 2] <= atUs3 then
+              lapsed = lapsed + s[entry6 + 1]
+            end
+            entry6 = entry6 + 3
+          end
+        end
+        chosen4 = earlier - lapsed
       else
-        local atUs3 = s[1] > nowUs and s[1] or nowUs
-        local chosen4
-        if s[8] <= atUs3 and s[6] + s[7] > 0 then
-          local earlier = s[4]
-          local lapsed = 0
-          local end4 = 10 + s[5] * 3
-          do
-            local entry6 = 10
-            while entry6 < end4 do
-              local entry7 = entry6
-              if s[entry7 + 1] < 1099511627776 and s[entry6 + 2] <= atUs3 then
-                lapsed = lapsed + s[entry6 + 1]
-              end
-              entry6 = entry6 + 3
-            end
-          end
-          chosen4 = earlier - lapsed
-        else
-          chosen4 = s[4]
-        end
-        local cost4 = cost < 1000000000000 - chosen4 and cost or 1000000000000 - chosen4
-        local result8
-        if cost4 <= 0 then
-          result8 = 0
-        else
-          changed = true
-          do
-            local chosen5
-            if s[9] > nowUs then
-              chosen5 = true
-            else
-              local last = s[2]
-              local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
-              chosen5 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) > 0
-            end
-            if not chosen5 then
-              if s[8] <= nowUs and s[6] + s[7] > 0 then
-                local soonestUs2 = 0
-                local latestUs2 = 0
-                local end5 = 10 + s[5] * 3
-                do
-                  local entry8 = 10
-                  while entry8 < end5 do
-                    if s[entry8 + 1] > 0 then
-                      local expiresUs3 = s[entry8 + 2]
-                      if expiresUs3 <= nowUs then
-                        local entry9 = entry8
-                        local count4 = s[entry9 + 1]
-                        if count4 >= 1099511627776 then
-                          s[7] = s[7] - 1
-                        else
-                          s[6] = s[6] - 1
-                          s[4] = s[4] - count4
-                        end
-                        s[entry9 + 1] = 0
-                      else
-                        soonestUs2 = soonestUs2 == 0 and expiresUs3 or soonestUs2 < expiresUs3 and soonestUs2 or expiresUs3
-                        latestUs2 = latestUs2 > expiresUs3 and latestUs2 or expiresUs3
-                      end
-                    end
-                    entry8 = entry8 + 3
-                  end
-                end
-                s[8] = soonestUs2
-                s[9] = latestUs2
-                dropLast(s, 1)
-              end
-              s[1] = 0
-              s[2] = 0
-              s[3] = 0
-            end
-          end
-          local atUs4 = s[1] > nowUs and s[1] or nowUs
-          if s[8] <= atUs4 and s[6] + s[7] > 0 then
-            local soonestUs3 = 0
-            local latestUs3 = 0
-            local end6 = 10 + s[5] * 3
-            do
-              local entry10 = 10
-              while entry10 < end6 do
-                if s[entry10 + 1] > 0 then
-                  local expiresUs4 = s[entry10 + 2]
-                  if expiresUs4 <= atUs4 then
-                    local entry11 = entry10
-                    local count5 = s[entry11 + 1]
-                    if count5 >= 1099511627776 then
-                      s[7] = s[7] - 1
-                    else
-                      s[6] = s[6] - 1
-                      s[4] = s[4] - count5
-                    end
-                    s[entry11 + 1] = 0
-                  else
-                    soonestUs3 = soonestUs3 == 0 and expiresUs4 or soonestUs3 < expiresUs4 and soonestUs3 or expiresUs4
-                    latestUs3 = latestUs3 > expiresUs4 and latestUs3 or expiresUs4
-                  end
-                end
-                entry10 = entry10 + 3
-              end
-            end
-            s[8] = soonestUs3
-            s[9] = latestUs3
-            dropLast(s, 1)
-          end
-          local entries = s[5]
-          if entries > 0 and (entries >= places or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
-            local next = 10
-            local end7 = 10 + s[5] * 3
-            do
-              local entry12 = 10
-              while entry12 < end7 do
-                local count6 = s[entry12 + 1]
-                if count6 > 0 then
-                  if next < entry12 then
-                    local entry13 = next
-                    local token = s[entry12]
-                    local expiresUs5 = s[entry12 + 2]
-                    s[entry13] = token
-                    s[entry13 + 1] = count6
-                    s[entry13 + 2] = expiresUs5
-                  end
-                  next = next + 3
-                end
-                entry12 = entry12 + 3
-              end
-            end
-            clearWords(s, next, end7 - next)
-            local words2 = next - 1
-            s[5] = (words2 - 9) / 3
-          end
-          local last2 = s[2]
-          local token2 = last2 + 1 > atUs4 and last2 + 1 or atUs4
-          if last2 == 0 then
-            s[3] = token2
-          end
-          s[2] = token2
-          local expiresUs6 = atUs4 + leaseUs2
-          local entry14 = 10 + s[5] * 3
-          s[entry14] = token2
-          s[entry14 + 1] = cost4
-          s[entry14 + 2] = expiresUs6
-          s[5] = s[5] + 1
-          s[8] = s[6] + s[7] == 0 and expiresUs6 or s[8] < expiresUs6 and s[8] or expiresUs6
-          s[9] = s[9] > expiresUs6 and s[9] or expiresUs6
-          s[6] = s[6] + 1
-          s[4] = s[4] + cost4
-          s[1] = atUs4
-          result8 = token2 - nowUs
-        end
-        chosen6 = true
+        chosen4 = s[4]
       end
-      local chosen7
-      if chosen6 then
-        chosen7 = true
+      local cost4 = cost < 1000000000000 - chosen4 and cost or 1000000000000 - chosen4
+      local result6
+      if cost4 <= 0 then
+        result6 = 0
+      else
+        changed = true
+        do
+          local chosen5
+          if s[9] > nowUs then
+            chosen5 = true
+          else
+            local last = s[2]
+            local sinceUs = last == 0 and 0 or last + 1 < s[1] + windowUs and last + 1 or s[1] + windowUs
+            chosen5 = (0 > (s[9] > sinceUs and s[9] or sinceUs) - nowUs and 0 or (s[9] > sinceUs and s[9] or sinceUs) - nowUs) > 0
+          end
+          if not chosen5 then
+            if s[8] <= nowUs and s[6] + s[7] > 0 then
+              local soonestUs2 = 0
+              local latestUs2 = 0
+              local end5 = 10 + s[5] * 3
+              do
+                local entry8 = 10
+                while entry8 < end5 do
+                  if s[entry8 + 1] > 0 then
+                    local expiresUs3 = s[entry8 + 2]
+                    if expiresUs3 <= nowUs then
+                      local entry9 = entry8
+                      local count4 = s[entry9 + 1]
+                      if count4 >= 1099511627776 then
+                        s[7] = s[7] - 1
+                      else
+                        s[6] = s[6] - 1
+                        s[4] = s[4] - count4
+                      end
+                      s[entry9 + 1] = 0
+                    else
+                      soonestUs2 = soonestUs2 == 0 and expiresUs3 or soonestUs2 < expiresUs3 and soonestUs2 or expiresUs3
+                      latestUs2 = latestUs2 > expiresUs3 and latestUs2 or expiresUs3
+                    end
+                  end
+                  entry8 = entry8 + 3
+                end
+              end
+              s[8] = soonestUs2
+              s[9] = latestUs2
+              dropLast(s, 1)
+            end
+            s[1] = 0
+            s[2] = 0
+            s[3] = 0
+          end
+        end
+        local atUs4 = s[1] > nowUs and s[1] or nowUs
+        if s[8] <= atUs4 and s[6] + s[7] > 0 then
+          local soonestUs3 = 0
+          local latestUs3 = 0
+          local end6 = 10 + s[5] * 3
+          do
+            local entry10 = 10
+            while entry10 < end6 do
+              if s[entry10 + 1] > 0 then
+                local expiresUs4 = s[entry10 + 2]
+                if expiresUs4 <= atUs4 then
+                  local entry11 = entry10
+                  local count5 = s[entry11 + 1]
+                  if count5 >= 1099511627776 then
+                    s[7] = s[7] - 1
+                  else
+                    s[6] = s[6] - 1
+                    s[4] = s[4] - count5
+                  end
+                  s[entry11 + 1] = 0
+                else
+                  soonestUs3 = soonestUs3 == 0 and expiresUs4 or soonestUs3 < expiresUs4 and soonestUs3 or expiresUs4
+                  latestUs3 = latestUs3 > expiresUs4 and latestUs3 or expiresUs4
+                end
+              end
+              entry10 = entry10 + 3
+            end
+          end
+          s[8] = soonestUs3
+          s[9] = latestUs3
+          dropLast(s, 1)
+        end
+        local entries = s[5]
+        if entries > 0 and (entries >= places or entries % 4 == 0 and 4 * (s[6] + s[7]) <= 3 * entries) then
+          local next = 10
+          local end7 = 10 + s[5] * 3
+          do
+            local entry12 = 10
+            while entry12 < end7 do
+              local count6 = s[entry12 + 1]
+              if count6 > 0 then
+                if next < entry12 then
+                  local entry13 = next
+                  local token = s[entry12]
+                  local expiresUs5 = s[entry12 + 2]
+                  s[entry13] = token
+                  s[entry13 + 1] = count6
+                  s[entry13 + 2] = expiresUs5
+                end
+                next = next + 3
+              end
+              entry12 = entry12 + 3
+            end
+          end
+          clearWords(s, next, end7 - next)
+          local words2 = next - 1
+          s[5] = (words2 - 9) / 3
+        end
+        local last2 = s[2]
+        local token2 = last2 + 1 > atUs4 and last2 + 1 or atUs4
+        if last2 == 0 then
+          s[3] = token2
+        end
+        s[2] = token2
+        local expiresUs6 = atUs4 + leaseUs2
+        local entry14 = 10 + s[5] * 3
+        s[entry14] = token2
+        s[entry14 + 1] = cost4
+        s[entry14 + 2] = expiresUs6
+        s[5] = s[5] + 1
+        s[8] = s[6] + s[7] == 0 and expiresUs6 or s[8] < expiresUs6 and s[8] or expiresUs6
+        s[9] = s[9] > expiresUs6 and s[9] or expiresUs6
+        s[6] = s[6] + 1
+        s[4] = s[4] + cost4
+        s[1] = atUs4
+        result6 = token2 - nowUs
+      end
+      local chosen6
+      if cost4 > 0 then
+        chosen6 = true
       else
         outcome = 'limited'
         retryUs = 0
-        chosen7 = false
+        chosen6 = false
       end
-      result3 = chosen7
+      result3 = chosen6
     end
     if not result3 then
       granted = false
@@ -8079,16 +7577,16 @@ do
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
+    local most = capacity > capacity and capacity or capacity
     local result3
     given = 0
     if cost == 0 then
       result3 = true
     else
       local chosen3
-      if isHeld then
-        local most = capacity > capacity and capacity or capacity
+      if isHeld and most > 0 then
         local cost2 = cost < most and cost or most
-        local result5
+        local result4
         do
           local atUs2 = s[1] > nowUs and s[1] or nowUs
           local chosen2
@@ -8100,11 +7598,11 @@ do
           end
           local entry5 = chosen2
           if entry5 < 0 or not (s[entry5 + 1] > 0 and s[entry5 + 2] > atUs2) then
-            result5 = -1
+            result4 = -1
           else
             local count2 = s[entry5 + 1]
             if cost2 == 0 and count2 < 1099511627776 then
-              result5 = -1
+              result4 = -1
             else
               local given2 = count2 >= 1099511627776 and 0 or count2 < cost2 and count2 or cost2
               if given2 > 0 and given2 < count2 then
@@ -8129,11 +7627,11 @@ do
                 end
               end
               s[1] = atUs2
-              result5 = given2
+              result4 = given2
             end
           end
         end
-        chosen3 = result5
+        chosen3 = result4
       else
         chosen3 = -1
       end
@@ -8601,9 +8099,7 @@ return each, words, 9, windowUs, neededWords
 `,
 },
   slidingLog: {
-  take: `local max = math.max
-local min = math.min
-local huge = math.huge
+  take: `local huge = math.huge
 -- Moves so many words of a state; the two places may overlap.
 local function moveWords(s, to, from, count)
   if to < from then
@@ -8724,48 +8220,6 @@ local function entryReaching(s, i, from, sum, most)
   return entry + low
 end
 
--- The first entry of this microsecond or a later one, from one on; the newest, if there is none.
--- Mostly it is one of the newest, so it is searched for from there.
-local function entryFrom(s, i, from, timeUs)
-  local high = s[i + 1] - 1
-  if s[i + 5] <= timeUs then
-    return high
-  end
-  local step = 1
-  local low = high - step
-  while low >= from and timeAt(s, i, placeOf(s, i, low)) >= timeUs do
-    high = low
-    step = 2 * step
-    low = high - step
-  end
-  low = low > from - 1 and low or from - 1
-  while high - low > 1 do
-    local middle = (low + high) / 2 - (low + high) / 2 % 1
-    if timeAt(s, i, placeOf(s, i, middle)) < timeUs then
-      low = middle
-    else
-      high = middle
-    end
-  end
-  return high
-end
-
-local function countAt(s, i, place)
-  return s[i + 10 + place * 2] - sumBefore(s, i, place)
-end
-
-local function countOf(s, i, entry)
-  return entry == s[i + 1] - 1 and s[i + 6] or countAt(s, i, placeOf(s, i, entry))
-end
-
-local function timeOf(s, i, entry)
-  return entry == s[i + 1] - 1 and s[i + 5] or timeAt(s, i, placeOf(s, i, entry))
-end
-
-local function addToSum(s, i, place, count)
-  s[i + 10 + place * 2] = s[i + 10 + place * 2] + count
-end
-
 local function put(s, i, place, timeUs, sum)
   s[i + 10 + place * 2] = sum
   s[i + 10 + place * 2 + 1] = timeUs
@@ -8785,123 +8239,15 @@ local function reverse(s, i, from, to)
   end
 end
 
--- The oldest entry, of this time, stands first in the ring, or is the newest.
-local function begin(s, i, timeUs)
-  s[i] = 0
-  s[i + 7] = timeUs
-  s[i + 8] = 0
-end
-
--- Moves all entries of the ring to its front, without those that count nothing.
-local function straighten(s, i)
-  local stored = s[i + 1] - 1
-  local room = s[i + 4]
-  local first = s[i]
-  for entry = stored - 1, 0, -1 do
-    local place = placeOf(s, i, entry)
-    addToSum(s, i, place, -sumBefore(s, i, place))
-  end
-  if first + stored > room then
-    reverse(s, i, 0, first)
-    reverse(s, i, first, room)
-    reverse(s, i, 0, room)
-  elseif first > 0 then
-    moveWords(s, i + 10, i + 10 + first * 2, stored * 2)
-  end
-  local kept = 0
-  local sum = 0
-  for place = 0, stored - 1 do
-    local count = s[i + 10 + place * 2]
-    if count > 0 then
-      sum = kept % 256 == 0 and count or sum + count
-      put(s, i, kept, s[i + 10 + place * 2 + 1], sum)
-      kept = kept + 1
-    end
-  end
-  s[i + 1] = kept + 1
-  s[i + 3] = sum
-  begin(s, i, kept > 0 and s[i + 10 + 0 * 2 + 1] or s[i + 5])
-end
-
--- Makes room for one more entry in the ring, of a log that has a newest one.
-local function makeRoom(to, s, i)
-  local stored = s[i + 1] - 1
-  local room = s[i + 4]
-  if stored < room and (room <= 64 or stored > room / 4) then
-    return
-  end
-  local most = ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 % 1
-  if room >= most or stored < room or s[i] > 0 then
-    straighten(s, i)
-  end
-  s[i + 4] = min(most, max(stored < room and 0 or room, s[i + 1] + (s[i + 1] / 4 - s[i + 1] / 4 % 1)))
-end
-
-local function sumAt(s, i, place)
-  return s[i + 10 + place * 2]
-end
-
--- Makes an entry that counts nothing before another: those of the ring from there on move one place
--- on.
-local function insert(s, i, at, timeUs)
-  local newest = s[i + 1] - 1
-  for entry = newest - 1, at, -1 do
-    local place = placeOf(s, i, entry)
-    local count = countAt(s, i, place)
-    put(s, i, placeOf(s, i, entry + 1), s[i + 10 + place * 2 + 1], count)
-  end
-  put(s, i, placeOf(s, i, at), timeUs, 0)
-  for entry = at, newest do
-    local place = placeOf(s, i, entry)
-    addToSum(s, i, place, sumBefore(s, i, place))
-  end
-  s[i + 3] = sumAt(s, i, placeOf(s, i, newest))
-  s[i + 1] = newest + 2
-  if at == 0 then
-    s[i + 7] = timeUs
-  end
-end
-
--- Adds to what an entry counts: to its sum, and those of the entries behind it in its segment.
-local function addTo(s, i, entry, count)
-  local stored = s[i + 1] - 1
-  if entry == stored then
-    s[i + 6] = s[i + 6] + count
-  else
-    local place = placeOf(s, i, entry)
-    local run = (stored - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (stored - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-    for at = place, place + run - 1 do
-      addToSum(s, i, at, count)
-    end
-    if entry + run == stored then
-      s[i + 3] = s[i + 3] + count
-    end
-  end
-  s[i + 2] = s[i + 2] + count
-end
-
--- The same where the newest entry is of a later time.
-local function addBefore(to, s, i, timeUs, cost)
-  local entry = entryFrom(s, i, 0, timeUs)
-  if s[i + 2] > to.capacity then
-    while countOf(s, i, entry) == 0 do
-      entry = entry + 1
-    end
-  elseif timeOf(s, i, entry) > timeUs then
-    makeRoom(to, s, i)
-    entry = entryFrom(s, i, 0, timeUs)
-    insert(s, i, entry, timeUs)
-  end
-  addTo(s, i, entry, cost)
-end
-
 local capacity = figures[0]
-local room = capacity + (capacity / 4 - capacity / 4 % 1)
+local mostUsed = 2 * (1 > capacity and 1 or capacity)
+local room = mostUsed + (mostUsed / 4 - mostUsed / 4 % 1)
 local rule = {
   capacity = capacity,
   windowUs = figures[1],
   words = 10 + room * 2,
   freshWords = 10,
+  mostUsed = mostUsed,
 }
 local function neededWords(s)
   local result
@@ -8909,7 +8255,7 @@ local function neededWords(s)
     local held = s[2]
     local first = s[1]
     local room = s[5]
-    if held - 1 > room or held > 0 and first > 0 and first >= room then
+    if room > 300000 or held - 1 > room or held > 0 and first > 0 and first >= room then
       result = huge
     else
       local chosen
@@ -9013,9 +8359,9 @@ do
         if kept > 1 then
           local place3 = s[1] + left2
           local place4 = place3 < s[5] and place3 or place3 - s[5]
-          local result6
+          local result5
           if place4 == s[1] then
-            result6 = s[9]
+            result5 = s[9]
           else
             local chosen4
             if place4 % 256 == 0 then
@@ -9024,9 +8370,9 @@ do
               local place5 = place4 - 1
               chosen4 = s[11 + place5 * 2]
             end
-            result6 = chosen4
+            result5 = chosen4
           end
-          s[9] = result6
+          s[9] = result5
           s[8] = s[11 + place4 * 2 + 1]
           s[1] = place4
         else
@@ -9037,100 +8383,93 @@ do
         end
         s[2] = kept
       end
-      do
-        local isHeld2 = s[2] > 0
-        if isHeld2 and s[6] > atUs2 then
-          addBefore(rule, s, 1, atUs2, cost)
-        else
-          if isHeld2 and (s[6] == atUs2 or s[3] > rule.capacity) then
-            s[7] = s[7] + cost
-          else
-            if s[2] > 0 then
-              do
-                local stored = s[2] - 1
-                local room2 = s[5]
-                if not (stored < room2 and (room2 <= 64 or stored > room2 / 4)) then
-                  local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 % 1
-                  if room2 >= most2 or stored < room2 or s[1] > 0 then
-                    local stored2 = s[2] - 1
-                    local room3 = s[5]
-                    local first = s[1]
-                    for entry2 = stored2 - 1, 0, -1 do
-                      local entry3 = entry2
-                      local place6 = s[1] + entry3
-                      local place7 = place6 < s[5] and place6 or place6 - s[5]
-                      local result9
-                      if place7 == s[1] then
-                        result9 = s[9]
-                      else
-                        local chosen5
-                        if place7 % 256 == 0 then
-                          chosen5 = 0
-                        else
-                          local place8 = place7 - 1
-                          chosen5 = s[11 + place8 * 2]
-                        end
-                        result9 = chosen5
-                      end
-                      local count = -result9
-                      s[11 + place7 * 2] = s[11 + place7 * 2] + count
+      if s[2] > 0 and s[6] == atUs2 then
+        s[7] = s[7] + cost
+      else
+        if s[2] > 0 then
+          do
+            local stored = s[2] - 1
+            local room2 = s[5]
+            if not (stored < room2 and (room2 <= 64 or stored > room2 / 4)) then
+              local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 % 1
+              if room2 >= most2 or stored < room2 or s[1] > 0 then
+                local stored2 = s[2] - 1
+                local room3 = s[5]
+                local first = s[1]
+                for entry2 = stored2 - 1, 0, -1 do
+                  local entry3 = entry2
+                  local place6 = s[1] + entry3
+                  local place7 = place6 < s[5] and place6 or place6 - s[5]
+                  local result7
+                  if place7 == s[1] then
+                    result7 = s[9]
+                  else
+                    local chosen5
+                    if place7 % 256 == 0 then
+                      chosen5 = 0
+                    else
+                      local place8 = place7 - 1
+                      chosen5 = s[11 + place8 * 2]
                     end
-                    if first + stored2 > room3 then
-                      reverse(s, 1, 0, first)
-                      reverse(s, 1, first, room3)
-                      reverse(s, 1, 0, room3)
-                    elseif first > 0 then
-                      moveWords(s, 11, 11 + first * 2, stored2 * 2)
-                    end
-                    local kept2 = 0
-                    local sum = 0
-                    for place9 = 0, stored2 - 1 do
-                      local place10 = place9
-                      local count2 = s[11 + place10 * 2]
-                      if count2 > 0 then
-                        sum = kept2 % 256 == 0 and count2 or sum + count2
-                        local earlier = kept2
-                        local place11 = place9
-                        local timeUs2 = s[11 + place11 * 2 + 1]
-                        local sum2 = sum
-                        s[11 + earlier * 2] = sum2
-                        s[11 + earlier * 2 + 1] = timeUs2
-                        kept2 = kept2 + 1
-                      end
-                    end
-                    s[2] = kept2 + 1
-                    s[4] = sum
-                    local timeUs3 = kept2 > 0 and s[12] or s[6]
-                    s[1] = 0
-                    s[8] = timeUs3
-                    s[9] = 0
+                    result7 = chosen5
                   end
-                  local earlier2 = stored < room2 and 0 or room2
-                  local entries = s[2]
-                  s[5] = most2 < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most2 or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
+                  local count = -result7
+                  s[11 + place7 * 2] = s[11 + place7 * 2] + count
                 end
+                if first + stored2 > room3 then
+                  reverse(s, 1, 0, first)
+                  reverse(s, 1, first, room3)
+                  reverse(s, 1, 0, room3)
+                elseif first > 0 then
+                  moveWords(s, 11, 11 + first * 2, stored2 * 2)
+                end
+                local kept2 = 0
+                local sum = 0
+                for place9 = 0, stored2 - 1 do
+                  local place10 = place9
+                  local count2 = s[11 + place10 * 2]
+                  if count2 > 0 then
+                    sum = kept2 % 256 == 0 and count2 or sum + count2
+                    local earlier = kept2
+                    local place11 = place9
+                    local timeUs2 = s[11 + place11 * 2 + 1]
+                    local sum2 = sum
+                    s[11 + earlier * 2] = sum2
+                    s[11 + earlier * 2 + 1] = timeUs2
+                    kept2 = kept2 + 1
+                  end
+                end
+                s[2] = kept2 + 1
+                s[4] = sum
+                local timeUs3 = kept2 > 0 and s[12] or s[6]
+                s[1] = 0
+                s[8] = timeUs3
+                s[9] = 0
               end
-              local entry4 = s[2] - 1
-              local place12 = s[1] + entry4
-              local place13 = place12 < s[5] and place12 or place12 - s[5]
-              local sum3 = s[7] + (place13 % 256 == 0 and 0 or s[4])
-              local timeUs4 = s[6]
-              s[11 + place13 * 2] = sum3
-              s[11 + place13 * 2 + 1] = timeUs4
-              s[4] = sum3
+              local earlier2 = stored < room2 and 0 or room2
+              local entries = s[2]
+              s[5] = most2 < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most2 or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
             end
-            s[2] = s[2] + 1
-            s[7] = cost
           end
-          s[6] = atUs2
-          if s[2] == 1 then
-            s[1] = 0
-            s[8] = atUs2
-            s[9] = 0
-          end
-          s[3] = s[3] + cost
+          local entry4 = s[2] - 1
+          local place12 = s[1] + entry4
+          local place13 = place12 < s[5] and place12 or place12 - s[5]
+          local sum3 = s[7] + (place13 % 256 == 0 and 0 or s[4])
+          local timeUs4 = s[6]
+          s[11 + place13 * 2] = sum3
+          s[11 + place13 * 2 + 1] = timeUs4
+          s[4] = sum3
         end
+        s[2] = s[2] + 1
+        s[6] = atUs2
+        s[7] = cost
       end
+      if s[2] == 1 then
+        s[1] = 0
+        s[8] = atUs2
+        s[9] = 0
+      end
+      s[3] = s[3] + cost
       s[10] = atUs2
       lateUs = atUs2 - nowUs
     end
@@ -9147,9 +8486,7 @@ return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
 return each, rule.words, 10, rule.windowUs, neededWords
 `,
-  charge: `local max = math.max
-local min = math.min
-local huge = math.huge
+  charge: `local huge = math.huge
 -- Moves so many words of a state; the two places may overlap.
 local function moveWords(s, to, from, count)
   if to < from then
@@ -9234,48 +8571,6 @@ local function leftBy(rule, s, i, nowUs)
   return high
 end
 
--- The first entry of this microsecond or a later one, from one on; the newest, if there is none.
--- Mostly it is one of the newest, so it is searched for from there.
-local function entryFrom(s, i, from, timeUs)
-  local high = s[i + 1] - 1
-  if s[i + 5] <= timeUs then
-    return high
-  end
-  local step = 1
-  local low = high - step
-  while low >= from and timeAt(s, i, placeOf(s, i, low)) >= timeUs do
-    high = low
-    step = 2 * step
-    low = high - step
-  end
-  low = low > from - 1 and low or from - 1
-  while high - low > 1 do
-    local middle = (low + high) / 2 - (low + high) / 2 % 1
-    if timeAt(s, i, placeOf(s, i, middle)) < timeUs then
-      low = middle
-    else
-      high = middle
-    end
-  end
-  return high
-end
-
-local function countAt(s, i, place)
-  return s[i + 10 + place * 2] - sumBefore(s, i, place)
-end
-
-local function countOf(s, i, entry)
-  return entry == s[i + 1] - 1 and s[i + 6] or countAt(s, i, placeOf(s, i, entry))
-end
-
-local function timeOf(s, i, entry)
-  return entry == s[i + 1] - 1 and s[i + 5] or timeAt(s, i, placeOf(s, i, entry))
-end
-
-local function addToSum(s, i, place, count)
-  s[i + 10 + place * 2] = s[i + 10 + place * 2] + count
-end
-
 local function put(s, i, place, timeUs, sum)
   s[i + 10 + place * 2] = sum
   s[i + 10 + place * 2 + 1] = timeUs
@@ -9293,116 +8588,6 @@ local function reverse(s, i, from, to)
     low = low + 1
     high = high - 1
   end
-end
-
--- The oldest entry, of this time, stands first in the ring, or is the newest.
-local function begin(s, i, timeUs)
-  s[i] = 0
-  s[i + 7] = timeUs
-  s[i + 8] = 0
-end
-
--- Moves all entries of the ring to its front, without those that count nothing.
-local function straighten(s, i)
-  local stored = s[i + 1] - 1
-  local room = s[i + 4]
-  local first = s[i]
-  for entry = stored - 1, 0, -1 do
-    local place = placeOf(s, i, entry)
-    addToSum(s, i, place, -sumBefore(s, i, place))
-  end
-  if first + stored > room then
-    reverse(s, i, 0, first)
-    reverse(s, i, first, room)
-    reverse(s, i, 0, room)
-  elseif first > 0 then
-    moveWords(s, i + 10, i + 10 + first * 2, stored * 2)
-  end
-  local kept = 0
-  local sum = 0
-  for place = 0, stored - 1 do
-    local count = s[i + 10 + place * 2]
-    if count > 0 then
-      sum = kept % 256 == 0 and count or sum + count
-      put(s, i, kept, s[i + 10 + place * 2 + 1], sum)
-      kept = kept + 1
-    end
-  end
-  s[i + 1] = kept + 1
-  s[i + 3] = sum
-  begin(s, i, kept > 0 and s[i + 10 + 0 * 2 + 1] or s[i + 5])
-end
-
--- Makes room for one more entry in the ring, of a log that has a newest one.
-local function makeRoom(to, s, i)
-  local stored = s[i + 1] - 1
-  local room = s[i + 4]
-  if stored < room and (room <= 64 or stored > room / 4) then
-    return
-  end
-  local most = ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 % 1
-  if room >= most or stored < room or s[i] > 0 then
-    straighten(s, i)
-  end
-  s[i + 4] = min(most, max(stored < room and 0 or room, s[i + 1] + (s[i + 1] / 4 - s[i + 1] / 4 % 1)))
-end
-
-local function sumAt(s, i, place)
-  return s[i + 10 + place * 2]
-end
-
--- Makes an entry that counts nothing before another: those of the ring from there on move one place
--- on.
-local function insert(s, i, at, timeUs)
-  local newest = s[i + 1] - 1
-  for entry = newest - 1, at, -1 do
-    local place = placeOf(s, i, entry)
-    local count = countAt(s, i, place)
-    put(s, i, placeOf(s, i, entry + 1), s[i + 10 + place * 2 + 1], count)
-  end
-  put(s, i, placeOf(s, i, at), timeUs, 0)
-  for entry = at, newest do
-    local place = placeOf(s, i, entry)
-    addToSum(s, i, place, sumBefore(s, i, place))
-  end
-  s[i + 3] = sumAt(s, i, placeOf(s, i, newest))
-  s[i + 1] = newest + 2
-  if at == 0 then
-    s[i + 7] = timeUs
-  end
-end
-
--- Adds to what an entry counts: to its sum, and those of the entries behind it in its segment.
-local function addTo(s, i, entry, count)
-  local stored = s[i + 1] - 1
-  if entry == stored then
-    s[i + 6] = s[i + 6] + count
-  else
-    local place = placeOf(s, i, entry)
-    local run = (stored - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (stored - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-    for at = place, place + run - 1 do
-      addToSum(s, i, at, count)
-    end
-    if entry + run == stored then
-      s[i + 3] = s[i + 3] + count
-    end
-  end
-  s[i + 2] = s[i + 2] + count
-end
-
--- The same where the newest entry is of a later time.
-local function addBefore(to, s, i, timeUs, cost)
-  local entry = entryFrom(s, i, 0, timeUs)
-  if s[i + 2] > to.capacity then
-    while countOf(s, i, entry) == 0 do
-      entry = entry + 1
-    end
-  elseif timeOf(s, i, entry) > timeUs then
-    makeRoom(to, s, i)
-    entry = entryFrom(s, i, 0, timeUs)
-    insert(s, i, entry, timeUs)
-  end
-  addTo(s, i, entry, cost)
 end
 
 -- The first entry at which the oldest ones count \`most\`, from one on before which they count \`sum\`:
@@ -9442,12 +8627,14 @@ local function entryReaching(s, i, from, sum, most)
 end
 
 local capacity = figures[0]
-local room = capacity + (capacity / 4 - capacity / 4 % 1)
+local mostUsed = 2 * (1 > capacity and 1 or capacity)
+local room = mostUsed + (mostUsed / 4 - mostUsed / 4 % 1)
 local rule = {
   capacity = capacity,
   windowUs = figures[1],
   words = 10 + room * 2,
   freshWords = 10,
+  mostUsed = mostUsed,
 }
 local function neededWords(s)
   local result
@@ -9455,7 +8642,7 @@ local function neededWords(s)
     local held = s[2]
     local first = s[1]
     local room = s[5]
-    if held - 1 > room or held > 0 and first > 0 and first >= room then
+    if room > 300000 or held - 1 > room or held > 0 and first > 0 and first >= room then
       result = huge
     else
       local chosen
@@ -9507,187 +8694,186 @@ do
     retryUs = 0
     delayUs = 0
     given = 0
-    local usedBefore = s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]
-    local cost2 = cost < 1000000000000 - usedBefore and cost or 1000000000000 - usedBefore
     local result3
-    if cost2 <= 0 then
-      result3 = 0
-    else
-      changed = true
-      local atUs2 = s[10] > nowUs and s[10] or nowUs
-      if s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) then
-        local left = leftBy(rule, s, 1, nowUs)
-        local kept = s[2] - left
-        s[3] = s[3] - sumOfOldest(s, 1, left)
-        if kept > 1 then
-          local place = s[1] + left
-          local place2 = place < s[5] and place or place - s[5]
-          local result6
-          if place2 == s[1] then
-            result6 = s[9]
-          else
-            local chosen2
-            if place2 % 256 == 0 then
-              chosen2 = 0
+    do
+      local usedBefore = s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]
+      local cost2 = cost < rule.mostUsed - usedBefore and cost or rule.mostUsed - usedBefore
+      local result4
+      if cost2 <= 0 then
+        result4 = 0
+      else
+        changed = true
+        local atUs2 = s[10] > nowUs and s[10] or nowUs
+        if s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) then
+          local left = leftBy(rule, s, 1, nowUs)
+          local kept = s[2] - left
+          s[3] = s[3] - sumOfOldest(s, 1, left)
+          if kept > 1 then
+            local place = s[1] + left
+            local place2 = place < s[5] and place or place - s[5]
+            local result6
+            if place2 == s[1] then
+              result6 = s[9]
             else
-              local place3 = place2 - 1
-              chosen2 = s[11 + place3 * 2]
-            end
-            result6 = chosen2
-          end
-          s[9] = result6
-          s[8] = s[11 + place2 * 2 + 1]
-          s[1] = place2
-        else
-          local timeUs = s[6]
-          s[1] = 0
-          s[8] = timeUs
-          s[9] = 0
-        end
-        s[2] = kept
-      end
-      do
-        local isHeld2 = s[2] > 0
-        if isHeld2 and s[6] > atUs2 then
-          addBefore(rule, s, 1, atUs2, cost2)
-        else
-          if isHeld2 and (s[6] == atUs2 or s[3] > rule.capacity) then
-            s[7] = s[7] + cost2
-          else
-            if s[2] > 0 then
-              do
-                local stored = s[2] - 1
-                local room = s[5]
-                if not (stored < room and (room <= 64 or stored > room / 4)) then
-                  local most = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 % 1
-                  if room >= most or stored < room or s[1] > 0 then
-                    local stored2 = s[2] - 1
-                    local room2 = s[5]
-                    local first = s[1]
-                    for entry = stored2 - 1, 0, -1 do
-                      local entry2 = entry
-                      local place4 = s[1] + entry2
-                      local place5 = place4 < s[5] and place4 or place4 - s[5]
-                      local result9
-                      if place5 == s[1] then
-                        result9 = s[9]
-                      else
-                        local chosen3
-                        if place5 % 256 == 0 then
-                          chosen3 = 0
-                        else
-                          local place6 = place5 - 1
-                          chosen3 = s[11 + place6 * 2]
-                        end
-                        result9 = chosen3
-                      end
-                      local count = -result9
-                      s[11 + place5 * 2] = s[11 + place5 * 2] + count
-                    end
-                    if first + stored2 > room2 then
-                      reverse(s, 1, 0, first)
-                      reverse(s, 1, first, room2)
-                      reverse(s, 1, 0, room2)
-                    elseif first > 0 then
-                      moveWords(s, 11, 11 + first * 2, stored2 * 2)
-                    end
-                    local kept2 = 0
-                    local sum = 0
-                    for place7 = 0, stored2 - 1 do
-                      local place8 = place7
-                      local count2 = s[11 + place8 * 2]
-                      if count2 > 0 then
-                        sum = kept2 % 256 == 0 and count2 or sum + count2
-                        local earlier = kept2
-                        local place9 = place7
-                        local timeUs2 = s[11 + place9 * 2 + 1]
-                        local sum2 = sum
-                        s[11 + earlier * 2] = sum2
-                        s[11 + earlier * 2 + 1] = timeUs2
-                        kept2 = kept2 + 1
-                      end
-                    end
-                    s[2] = kept2 + 1
-                    s[4] = sum
-                    local timeUs3 = kept2 > 0 and s[12] or s[6]
-                    s[1] = 0
-                    s[8] = timeUs3
-                    s[9] = 0
-                  end
-                  local earlier2 = stored < room and 0 or room
-                  local entries = s[2]
-                  s[5] = most < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
-                end
+              local chosen2
+              if place2 % 256 == 0 then
+                chosen2 = 0
+              else
+                local place3 = place2 - 1
+                chosen2 = s[11 + place3 * 2]
               end
-              local entry3 = s[2] - 1
-              local place10 = s[1] + entry3
-              local place11 = place10 < s[5] and place10 or place10 - s[5]
-              local sum3 = s[7] + (place11 % 256 == 0 and 0 or s[4])
-              local timeUs4 = s[6]
-              s[11 + place11 * 2] = sum3
-              s[11 + place11 * 2 + 1] = timeUs4
-              s[4] = sum3
+              result6 = chosen2
             end
-            s[2] = s[2] + 1
-            s[7] = cost2
-          end
-          s[6] = atUs2
-          if s[2] == 1 then
+            s[9] = result6
+            s[8] = s[11 + place2 * 2 + 1]
+            s[1] = place2
+          else
+            local timeUs = s[6]
             s[1] = 0
-            s[8] = atUs2
+            s[8] = timeUs
             s[9] = 0
           end
-          s[3] = s[3] + cost2
+          s[2] = kept
         end
-      end
-      s[10] = atUs2
-      result3 = atUs2 - nowUs
-    end
-    local lateUs = result3
-    local used2 = usedBefore + cost2
-    remaining = 0 > rule.capacity - used2 and 0 or rule.capacity - used2
-    local atUs3 = s[10] > nowUs and s[10] or nowUs
-    local goneUs = s[6] + rule.windowUs
-    resetUs = (s[2] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
-    enteredUs = nowUs + lateUs
-    local capacity = rule.capacity
-    local chosen6
-    if used2 <= capacity then
-      chosen6 = true
-    else
-      local room3 = capacity - 1
-      local result10
-      do
-        local most2 = s[3] - room3
-        if most2 <= 0 then
-          result10 = 0
+        if s[2] > 0 and s[6] == atUs2 then
+          s[7] = s[7] + cost2
         else
-          local left2 = leftBy(rule, s, 1, nowUs)
-          local gone = sumOfOldest(s, 1, left2)
-          local chosen5
-          if gone >= most2 then
-            chosen5 = 0
-          else
-            local entry4 = entryReaching(s, 1, left2, gone, most2)
-            local chosen4
-            if entry4 == s[2] - 1 then
-              chosen4 = s[6]
-            else
-              local place12 = s[1] + entry4
-              local place13 = place12 < s[5] and place12 or place12 - s[5]
-              chosen4 = s[11 + place13 * 2 + 1]
+          if s[2] > 0 then
+            do
+              local stored = s[2] - 1
+              local room = s[5]
+              if not (stored < room and (room <= 64 or stored > room / 4)) then
+                local most = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 % 1
+                if room >= most or stored < room or s[1] > 0 then
+                  local stored2 = s[2] - 1
+                  local room2 = s[5]
+                  local first = s[1]
+                  for entry = stored2 - 1, 0, -1 do
+                    local entry2 = entry
+                    local place4 = s[1] + entry2
+                    local place5 = place4 < s[5] and place4 or place4 - s[5]
+                    local result8
+                    if place5 == s[1] then
+                      result8 = s[9]
+                    else
+                      local chosen3
+                      if place5 % 256 == 0 then
+                        chosen3 = 0
+                      else
+                        local place6 = place5 - 1
+                        chosen3 = s[11 + place6 * 2]
+                      end
+                      result8 = chosen3
+                    end
+                    local count = -result8
+                    s[11 + place5 * 2] = s[11 + place5 * 2] + count
+                  end
+                  if first + stored2 > room2 then
+                    reverse(s, 1, 0, first)
+                    reverse(s, 1, first, room2)
+                    reverse(s, 1, 0, room2)
+                  elseif first > 0 then
+                    moveWords(s, 11, 11 + first * 2, stored2 * 2)
+                  end
+                  local kept2 = 0
+                  local sum = 0
+                  for place7 = 0, stored2 - 1 do
+                    local place8 = place7
+                    local count2 = s[11 + place8 * 2]
+                    if count2 > 0 then
+                      sum = kept2 % 256 == 0 and count2 or sum + count2
+                      local earlier = kept2
+                      local place9 = place7
+                      local timeUs2 = s[11 + place9 * 2 + 1]
+                      local sum2 = sum
+                      s[11 + earlier * 2] = sum2
+                      s[11 + earlier * 2 + 1] = timeUs2
+                      kept2 = kept2 + 1
+                    end
+                  end
+                  s[2] = kept2 + 1
+                  s[4] = sum
+                  local timeUs3 = kept2 > 0 and s[12] or s[6]
+                  s[1] = 0
+                  s[8] = timeUs3
+                  s[9] = 0
+                end
+                local earlier2 = stored < room and 0 or room
+                local entries = s[2]
+                s[5] = most < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
+              end
             end
-            chosen5 = chosen4 + rule.windowUs - nowUs
+            local entry3 = s[2] - 1
+            local place10 = s[1] + entry3
+            local place11 = place10 < s[5] and place10 or place10 - s[5]
+            local sum3 = s[7] + (place11 % 256 == 0 and 0 or s[4])
+            local timeUs4 = s[6]
+            s[11 + place11 * 2] = sum3
+            s[11 + place11 * 2 + 1] = timeUs4
+            s[4] = sum3
           end
-          result10 = chosen5
+          s[2] = s[2] + 1
+          s[6] = atUs2
+          s[7] = cost2
         end
+        if s[2] == 1 then
+          s[1] = 0
+          s[8] = atUs2
+          s[9] = 0
+        end
+        s[3] = s[3] + cost2
+        s[10] = atUs2
+        result4 = atUs2 - nowUs
       end
-      local retryUs2 = result10
-      outcome = 'limited'
-      retryUs = retryUs2
-      chosen6 = false
+      local lateUs = result4
+      local used2 = usedBefore + (0 > cost2 and 0 or cost2)
+      remaining = 0 > rule.capacity - used2 and 0 or rule.capacity - used2
+      local atUs3 = s[10] > nowUs and s[10] or nowUs
+      local goneUs = s[6] + rule.windowUs
+      resetUs = (s[2] > 0 and goneUs > atUs3 and goneUs or atUs3) - nowUs
+      enteredUs = nowUs + lateUs
+      local capacity = rule.capacity
+      if used2 <= capacity then
+        result3 = true
+      elseif capacity == 0 then
+        outcome = 'impossible'
+        retryUs = huge
+        result3 = false
+      else
+        local room3 = capacity - 1
+        local result9
+        do
+          local most2 = s[3] - room3
+          if most2 <= 0 then
+            result9 = 0
+          else
+            local left2 = leftBy(rule, s, 1, nowUs)
+            local gone = sumOfOldest(s, 1, left2)
+            local chosen5
+            if gone >= most2 then
+              chosen5 = 0
+            else
+              local entry4 = entryReaching(s, 1, left2, gone, most2)
+              local chosen4
+              if entry4 == s[2] - 1 then
+                chosen4 = s[6]
+              else
+                local place12 = s[1] + entry4
+                local place13 = place12 < s[5] and place12 or place12 - s[5]
+                chosen4 = s[11 + place13 * 2 + 1]
+              end
+              chosen5 = chosen4 + rule.windowUs - nowUs
+            end
+            result9 = chosen5
+          end
+        end
+        local retryUs2 = result9
+        outcome = 'limited'
+        retryUs = retryUs2
+        result3 = false
+      end
     end
-    if not chosen6 then
+    if not result3 then
       granted = false
     end
   end
@@ -9696,8 +8882,7 @@ return changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 end
 return each, rule.words, 10, rule.windowUs, neededWords
 `,
-  settle: `local max = math.max
-local min = math.min
+  settle: `local min = math.min
 local huge = math.huge
 -- Moves so many words of a state; the two places may overlap.
 local function moveWords(s, to, from, count)
@@ -9886,18 +9071,6 @@ local function dropEmptyNewest(s, i)
   end
 end
 
-local function countOf(s, i, entry)
-  return entry == s[i + 1] - 1 and s[i + 6] or countAt(s, i, placeOf(s, i, entry))
-end
-
-local function timeOf(s, i, entry)
-  return entry == s[i + 1] - 1 and s[i + 5] or timeAt(s, i, placeOf(s, i, entry))
-end
-
-local function addToSum(s, i, place, count)
-  s[i + 10 + place * 2] = s[i + 10 + place * 2] + count
-end
-
 local function put(s, i, place, timeUs, sum)
   s[i + 10 + place * 2] = sum
   s[i + 10 + place * 2 + 1] = timeUs
@@ -9917,112 +9090,15 @@ local function reverse(s, i, from, to)
   end
 end
 
--- Moves all entries of the ring to its front, without those that count nothing.
-local function straighten(s, i)
-  local stored = s[i + 1] - 1
-  local room = s[i + 4]
-  local first = s[i]
-  for entry = stored - 1, 0, -1 do
-    local place = placeOf(s, i, entry)
-    addToSum(s, i, place, -sumBefore(s, i, place))
-  end
-  if first + stored > room then
-    reverse(s, i, 0, first)
-    reverse(s, i, first, room)
-    reverse(s, i, 0, room)
-  elseif first > 0 then
-    moveWords(s, i + 10, i + 10 + first * 2, stored * 2)
-  end
-  local kept = 0
-  local sum = 0
-  for place = 0, stored - 1 do
-    local count = s[i + 10 + place * 2]
-    if count > 0 then
-      sum = kept % 256 == 0 and count or sum + count
-      put(s, i, kept, s[i + 10 + place * 2 + 1], sum)
-      kept = kept + 1
-    end
-  end
-  s[i + 1] = kept + 1
-  s[i + 3] = sum
-  begin(s, i, kept > 0 and s[i + 10 + 0 * 2 + 1] or s[i + 5])
-end
-
--- Makes room for one more entry in the ring, of a log that has a newest one.
-local function makeRoom(to, s, i)
-  local stored = s[i + 1] - 1
-  local room = s[i + 4]
-  if stored < room and (room <= 64 or stored > room / 4) then
-    return
-  end
-  local most = ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 % 1
-  if room >= most or stored < room or s[i] > 0 then
-    straighten(s, i)
-  end
-  s[i + 4] = min(most, max(stored < room and 0 or room, s[i + 1] + (s[i + 1] / 4 - s[i + 1] / 4 % 1)))
-end
-
--- Makes an entry that counts nothing before another: those of the ring from there on move one place
--- on.
-local function insert(s, i, at, timeUs)
-  local newest = s[i + 1] - 1
-  for entry = newest - 1, at, -1 do
-    local place = placeOf(s, i, entry)
-    local count = countAt(s, i, place)
-    put(s, i, placeOf(s, i, entry + 1), s[i + 10 + place * 2 + 1], count)
-  end
-  put(s, i, placeOf(s, i, at), timeUs, 0)
-  for entry = at, newest do
-    local place = placeOf(s, i, entry)
-    addToSum(s, i, place, sumBefore(s, i, place))
-  end
-  s[i + 3] = sumAt(s, i, placeOf(s, i, newest))
-  s[i + 1] = newest + 2
-  if at == 0 then
-    s[i + 7] = timeUs
-  end
-end
-
--- Adds to what an entry counts: to its sum, and those of the entries behind it in its segment.
-local function addTo(s, i, entry, count)
-  local stored = s[i + 1] - 1
-  if entry == stored then
-    s[i + 6] = s[i + 6] + count
-  else
-    local place = placeOf(s, i, entry)
-    local run = (stored - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (stored - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-    for at = place, place + run - 1 do
-      addToSum(s, i, at, count)
-    end
-    if entry + run == stored then
-      s[i + 3] = s[i + 3] + count
-    end
-  end
-  s[i + 2] = s[i + 2] + count
-end
-
--- The same where the newest entry is of a later time.
-local function addBefore(to, s, i, timeUs, cost)
-  local entry = entryFrom(s, i, 0, timeUs)
-  if s[i + 2] > to.capacity then
-    while countOf(s, i, entry) == 0 do
-      entry = entry + 1
-    end
-  elseif timeOf(s, i, entry) > timeUs then
-    makeRoom(to, s, i)
-    entry = entryFrom(s, i, 0, timeUs)
-    insert(s, i, entry, timeUs)
-  end
-  addTo(s, i, entry, cost)
-end
-
 local capacity = figures[0]
-local room = capacity + (capacity / 4 - capacity / 4 % 1)
+local mostUsed = 2 * (1 > capacity and 1 or capacity)
+local room = mostUsed + (mostUsed / 4 - mostUsed / 4 % 1)
 local rule = {
   capacity = capacity,
   windowUs = figures[1],
   words = 10 + room * 2,
   freshWords = 10,
+  mostUsed = mostUsed,
 }
 local function neededWords(s)
   local result
@@ -10030,7 +9106,7 @@ local function neededWords(s)
     local held = s[2]
     local first = s[1]
     local room = s[5]
-    if held - 1 > room or held > 0 and first > 0 and first >= room then
+    if room > 300000 or held - 1 > room or held > 0 and first > 0 and first >= room then
       result = huge
     else
       local chosen
@@ -10085,16 +9161,16 @@ do
     local result3
     if cost < 0 then
       local cost2 = -cost
+      local most = -cost
       local result4
       given = 0
       if cost2 == 0 then
         result4 = true
       else
         local chosen10
-        if isHeld then
-          local most = rule.capacity > rule.capacity and rule.capacity or rule.capacity
+        if isHeld and most > 0 then
           local cost3 = cost2 < most and cost2 or most
-          local result6
+          local result5
           do
             local left = leftBy(rule, s, 1, nowUs)
             local chosen6
@@ -10119,9 +9195,9 @@ do
                   local place3 = s[1] + entry
                   local place4 = place3 < s[5] and place3 or place3 - s[5]
                   local earlier = s[11 + place4 * 2]
-                  local result7
+                  local result6
                   if place4 == s[1] then
-                    result7 = s[9]
+                    result6 = s[9]
                   else
                     local chosen3
                     if place4 % 256 == 0 then
@@ -10130,9 +9206,9 @@ do
                       local place5 = place4 - 1
                       chosen3 = s[11 + place5 * 2]
                     end
-                    result7 = chosen3
+                    result6 = chosen3
                   end
-                  chosen4 = earlier - result7
+                  chosen4 = earlier - result6
                 end
                 chosen5 = chosen4 > 0
               else
@@ -10142,7 +9218,7 @@ do
             end
             local entry2 = chosen6
             if entry2 < left then
-              result6 = -1
+              result5 = -1
             else
               if s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) then
                 local left2 = leftBy(rule, s, 1, nowUs)
@@ -10151,9 +9227,9 @@ do
                 if kept > 1 then
                   local place6 = s[1] + left2
                   local place7 = place6 < s[5] and place6 or place6 - s[5]
-                  local result9
+                  local result8
                   if place7 == s[1] then
-                    result9 = s[9]
+                    result8 = s[9]
                   else
                     local chosen7
                     if place7 % 256 == 0 then
@@ -10162,9 +9238,9 @@ do
                       local place8 = place7 - 1
                       chosen7 = s[11 + place8 * 2]
                     end
-                    result9 = chosen7
+                    result8 = chosen7
                   end
-                  s[9] = result9
+                  s[9] = result8
                   s[8] = s[11 + place7 * 2 + 1]
                   s[1] = place7
                 else
@@ -10212,9 +9288,9 @@ do
                   local place13 = s[1] + entry4
                   local place14 = place13 < s[5] and place13 or place13 - s[5]
                   local earlier2 = s[11 + place14 * 2]
-                  local result10
+                  local result9
                   if place14 == s[1] then
-                    result10 = s[9]
+                    result9 = s[9]
                   else
                     local chosen8
                     if place14 % 256 == 0 then
@@ -10223,9 +9299,9 @@ do
                       local place15 = place14 - 1
                       chosen8 = s[11 + place15 * 2]
                     end
-                    result10 = chosen8
+                    result9 = chosen8
                   end
-                  chosen9 = earlier2 - result10
+                  chosen9 = earlier2 - result9
                 end
                 local count2 = -(chosen9 < cost3 and chosen9 or cost3)
                 local stored = s[2] - 1
@@ -10250,10 +9326,10 @@ do
                 end
               end
               s[10] = s[10] > nowUs and s[10] or nowUs
-              result6 = before - s[3]
+              result5 = before - s[3]
             end
           end
-          chosen10 = result6
+          chosen10 = result5
         else
           chosen10 = -1
         end
@@ -10269,174 +9345,146 @@ do
         end
       end
       result3 = result4
+    elseif cost == 0 then
+      result3 = true
     else
-      local chosen14
-      if cost == 0 then
-        chosen14 = true
+      local cost4 = min(cost, rule.mostUsed - (s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]))
+      local result10
+      if cost4 <= 0 then
+        result10 = 0
       else
-        local result11
-        do
-          local cost4 = min(cost, 1000000000000 - (s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) and s[3] - sumOfOldest(s, 1, leftBy(rule, s, 1, nowUs)) or s[3]))
-          local chosen13
-          if cost4 <= 0 then
-            chosen13 = true
-          else
+        changed = true
+        local atUs2 = s[10] > nowUs and s[10] or nowUs
+        if s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) then
+          local left3 = leftBy(rule, s, 1, nowUs)
+          local kept3 = s[2] - left3
+          s[3] = s[3] - sumOfOldest(s, 1, left3)
+          if kept3 > 1 then
+            local place19 = s[1] + left3
+            local place20 = place19 < s[5] and place19 or place19 - s[5]
             local result12
-            do
-              local atUs2 = s[10] > nowUs and s[10] or nowUs
-              if ofUs + rule.windowUs <= atUs2 then
-                result12 = false
+            if place20 == s[1] then
+              result12 = s[9]
+            else
+              local chosen11
+              if place20 % 256 == 0 then
+                chosen11 = 0
               else
-                if s[2] > 0 and s[8] + rule.windowUs <= (s[10] > nowUs and s[10] or nowUs) then
-                  local left3 = leftBy(rule, s, 1, nowUs)
-                  local kept3 = s[2] - left3
-                  s[3] = s[3] - sumOfOldest(s, 1, left3)
-                  if kept3 > 1 then
-                    local place19 = s[1] + left3
-                    local place20 = place19 < s[5] and place19 or place19 - s[5]
-                    local result15
-                    if place20 == s[1] then
-                      result15 = s[9]
+                local place21 = place20 - 1
+                chosen11 = s[11 + place21 * 2]
+              end
+              result12 = chosen11
+            end
+            s[9] = result12
+            s[8] = s[11 + place20 * 2 + 1]
+            s[1] = place20
+          else
+            local timeUs3 = s[6]
+            s[1] = 0
+            s[8] = timeUs3
+            s[9] = 0
+          end
+          s[2] = kept3
+        end
+        if s[2] > 0 and s[6] == atUs2 then
+          s[7] = s[7] + cost4
+        else
+          if s[2] > 0 then
+            do
+              local stored2 = s[2] - 1
+              local room = s[5]
+              if not (stored2 < room and (room <= 64 or stored2 > room / 4)) then
+                local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 % 1
+                if room >= most2 or stored2 < room or s[1] > 0 then
+                  local stored3 = s[2] - 1
+                  local room2 = s[5]
+                  local first = s[1]
+                  for entry5 = stored3 - 1, 0, -1 do
+                    local entry6 = entry5
+                    local place22 = s[1] + entry6
+                    local place23 = place22 < s[5] and place22 or place22 - s[5]
+                    local result14
+                    if place23 == s[1] then
+                      result14 = s[9]
                     else
-                      local chosen11
-                      if place20 % 256 == 0 then
-                        chosen11 = 0
+                      local chosen12
+                      if place23 % 256 == 0 then
+                        chosen12 = 0
                       else
-                        local place21 = place20 - 1
-                        chosen11 = s[11 + place21 * 2]
+                        local place24 = place23 - 1
+                        chosen12 = s[11 + place24 * 2]
                       end
-                      result15 = chosen11
+                      result14 = chosen12
                     end
-                    s[9] = result15
-                    s[8] = s[11 + place20 * 2 + 1]
-                    s[1] = place20
-                  else
-                    local timeUs3 = s[6]
-                    s[1] = 0
-                    s[8] = timeUs3
-                    s[9] = 0
+                    local count3 = -result14
+                    s[11 + place23 * 2] = s[11 + place23 * 2] + count3
                   end
-                  s[2] = kept3
-                end
-                local timeUs4 = ofUs < atUs2 and ofUs or atUs2
-                do
-                  local isHeld2 = s[2] > 0
-                  if isHeld2 and s[6] > timeUs4 then
-                    addBefore(rule, s, 1, timeUs4, cost4)
-                  else
-                    if isHeld2 and (s[6] == timeUs4 or s[3] > rule.capacity) then
-                      s[7] = s[7] + cost4
-                    else
-                      if s[2] > 0 then
-                        do
-                          local stored2 = s[2] - 1
-                          local room = s[5]
-                          if not (stored2 < room and (room <= 64 or stored2 > room / 4)) then
-                            local most2 = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 % 1
-                            if room >= most2 or stored2 < room or s[1] > 0 then
-                              local stored3 = s[2] - 1
-                              local room2 = s[5]
-                              local first = s[1]
-                              for entry5 = stored3 - 1, 0, -1 do
-                                local entry6 = entry5
-                                local place22 = s[1] + entry6
-                                local place23 = place22 < s[5] and place22 or place22 - s[5]
-                                local result18
-                                if place23 == s[1] then
-                                  result18 = s[9]
-                                else
-                                  local chosen12
-                                  if place23 % 256 == 0 then
-                                    chosen12 = 0
-                                  else
-                                    local place24 = place23 - 1
-                                    chosen12 = s[11 + place24 * 2]
-                                  end
-                                  result18 = chosen12
-                                end
-                                local count3 = -result18
-                                s[11 + place23 * 2] = s[11 + place23 * 2] + count3
-                              end
-                              if first + stored3 > room2 then
-                                reverse(s, 1, 0, first)
-                                reverse(s, 1, first, room2)
-                                reverse(s, 1, 0, room2)
-                              elseif first > 0 then
-                                moveWords(s, 11, 11 + first * 2, stored3 * 2)
-                              end
-                              local kept4 = 0
-                              local sum = 0
-                              for place25 = 0, stored3 - 1 do
-                                local place26 = place25
-                                local count4 = s[11 + place26 * 2]
-                                if count4 > 0 then
-                                  sum = kept4 % 256 == 0 and count4 or sum + count4
-                                  local earlier3 = kept4
-                                  local place27 = place25
-                                  local timeUs5 = s[11 + place27 * 2 + 1]
-                                  local sum2 = sum
-                                  s[11 + earlier3 * 2] = sum2
-                                  s[11 + earlier3 * 2 + 1] = timeUs5
-                                  kept4 = kept4 + 1
-                                end
-                              end
-                              s[2] = kept4 + 1
-                              s[4] = sum
-                              local timeUs6 = kept4 > 0 and s[12] or s[6]
-                              s[1] = 0
-                              s[8] = timeUs6
-                              s[9] = 0
-                            end
-                            local earlier4 = stored2 < room and 0 or room
-                            local entries2 = s[2]
-                            s[5] = most2 < (earlier4 > entries2 + (entries2 / 4 - entries2 / 4 % 1) and earlier4 or entries2 + (entries2 / 4 - entries2 / 4 % 1)) and most2 or (earlier4 > entries2 + (entries2 / 4 - entries2 / 4 % 1) and earlier4 or entries2 + (entries2 / 4 - entries2 / 4 % 1))
-                          end
-                        end
-                        local entry7 = s[2] - 1
-                        local place28 = s[1] + entry7
-                        local place29 = place28 < s[5] and place28 or place28 - s[5]
-                        local sum3 = s[7] + (place29 % 256 == 0 and 0 or s[4])
-                        local timeUs7 = s[6]
-                        s[11 + place29 * 2] = sum3
-                        s[11 + place29 * 2 + 1] = timeUs7
-                        s[4] = sum3
-                      end
-                      s[2] = s[2] + 1
-                      s[7] = cost4
-                    end
-                    s[6] = timeUs4
-                    if s[2] == 1 then
-                      s[1] = 0
-                      s[8] = timeUs4
-                      s[9] = 0
-                    end
-                    s[3] = s[3] + cost4
+                  if first + stored3 > room2 then
+                    reverse(s, 1, 0, first)
+                    reverse(s, 1, first, room2)
+                    reverse(s, 1, 0, room2)
+                  elseif first > 0 then
+                    moveWords(s, 11, 11 + first * 2, stored3 * 2)
                   end
+                  local kept4 = 0
+                  local sum = 0
+                  for place25 = 0, stored3 - 1 do
+                    local place26 = place25
+                    local count4 = s[11 + place26 * 2]
+                    if count4 > 0 then
+                      sum = kept4 % 256 == 0 and count4 or sum + count4
+                      local earlier3 = kept4
+                      local place27 = place25
+                      local timeUs4 = s[11 + place27 * 2 + 1]
+                      local sum2 = sum
+                      s[11 + earlier3 * 2] = sum2
+                      s[11 + earlier3 * 2 + 1] = timeUs4
+                      kept4 = kept4 + 1
+                    end
+                  end
+                  s[2] = kept4 + 1
+                  s[4] = sum
+                  local timeUs5 = kept4 > 0 and s[12] or s[6]
+                  s[1] = 0
+                  s[8] = timeUs5
+                  s[9] = 0
                 end
-                s[10] = atUs2
-                result12 = true
+                local earlier4 = stored2 < room and 0 or room
+                local entries2 = s[2]
+                s[5] = most2 < (earlier4 > entries2 + (entries2 / 4 - entries2 / 4 % 1) and earlier4 or entries2 + (entries2 / 4 - entries2 / 4 % 1)) and most2 or (earlier4 > entries2 + (entries2 / 4 - entries2 / 4 % 1) and earlier4 or entries2 + (entries2 / 4 - entries2 / 4 % 1))
               end
             end
-            chosen13 = not result12
+            local entry7 = s[2] - 1
+            local place28 = s[1] + entry7
+            local place29 = place28 < s[5] and place28 or place28 - s[5]
+            local sum3 = s[7] + (place29 % 256 == 0 and 0 or s[4])
+            local timeUs6 = s[6]
+            s[11 + place29 * 2] = sum3
+            s[11 + place29 * 2 + 1] = timeUs6
+            s[4] = sum3
           end
-          if chosen13 then
-            result11 = false
-          else
-            changed = true
-            result11 = true
-          end
+          s[2] = s[2] + 1
+          s[6] = atUs2
+          s[7] = cost4
         end
-        chosen14 = result11
+        if s[2] == 1 then
+          s[1] = 0
+          s[8] = atUs2
+          s[9] = 0
+        end
+        s[3] = s[3] + cost4
+        s[10] = atUs2
+        result10 = atUs2 - nowUs
       end
-      local chosen15
-      if chosen14 then
-        chosen15 = true
+      local chosen13
+      if cost4 > 0 then
+        chosen13 = true
       else
         outcome = 'limited'
         retryUs = 0
-        chosen15 = false
+        chosen13 = false
       end
-      result3 = chosen15
+      result3 = chosen13
     end
     if not result3 then
       granted = false
@@ -10468,15 +9516,6 @@ end
 -- nothing.
 local remainder0 = 0
 
-local function greatestCommonDivisor(a, b)
-  while b ~= 0 do
-    local rest = a % b
-    a = b
-    b = rest
-  end
-  return a
-end
-
 -- Exact for a product below 2^53: to be rounded up to a whole number k that it has not reached,
 -- product / c would have to lie within half a unit of the last place of k, and then k x c would be
 -- at least 2^53.
@@ -10532,37 +9571,14 @@ local function mulDiv(a, b, c)
   return product <= 9007199254740991 and divide(product, c) or mulDivWide(a, b, c)
 end
 
--- (a x b + add) / c, where c + add is below 2^53: quotient returned, remainder left, like \`mulDiv\`.
-local function mulAddDiv(a, b, add, c)
-  local whole = mulDiv(a, b, c)
-  if add == 0 then
-    return whole
-  end
-  local extra = divide(remainder0 + add, c)
-  return whole + extra
-end
-
-local function mulAddDivUpWide(a, b, add, c)
-  local quotient = mulAddDiv(a, b, add, c)
-  return remainder0 == 0 and quotient or quotient + 1
-end
-
--- (a x b + add) / c, rounded up, for the same operands. Leaves no remainder. The quick division is
--- exact for the reason given at \`divide\`.
-local function mulAddDivUp(a, b, add, c)
-  local sum = a * b + add
-  return sum <= 9007199254740991 and sum / c + -(sum / c) % 1 or mulAddDivUpWide(a, b, add, c)
-end
-
 -- From src/algorithms/sliding-window/sliding-window.ts.
 
 -- The result of the last \`look\`: the present slot, how far into it, and the counts of the slots in
 -- full and of the oldest one.
 local seen0, seen1, seen2, seen3 = 0, 0, 0, 0
 
--- Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them
--- than a window has. Not by \`%\`, which is a call of a function in C for numbers that are no small
--- integers to V8.
+-- Where the count of a slot stands. Not by \`%\`, which is a call of a function in C for numbers that
+-- are no small integers to V8.
 local function placeOf(own, i, slot)
   local places = own.slots + 1
   return i + 3 + slot - (slot / places - slot / places % 1) * places
@@ -10571,11 +9587,6 @@ end
 -- The count of a slot of the window. Slots that have not been written yet have none.
 local function countOf(own, s, i, slot)
   return slot > s[i + 1] and 0 or s[placeOf(own, i, slot)]
-end
-
--- The first microsecond that lies at or behind an offset into a slot.
-local function startUs(rule, slot, offset)
-  return mulAddDivUp(slot, rule.periodUs, offset, rule.perPeriod)
 end
 
 -- When no more than \`room\` is in use: within some slot from the present one on, as its oldest count
@@ -10589,17 +9600,17 @@ local function firstFitUs(own, s, i, room)
     local oldest = countOf(own, s, i, leaving)
     if full <= room then
       if full + oldest <= room then
-        return startUs(own, slot, 0)
+        return slot * own.slotUs
       end
-      local fadedTo = mulDiv(room - full, own.periodUs, oldest)
+      local fadedTo = mulDiv(room - full, own.slotUs, oldest)
       if fadedTo > 0 then
-        return startUs(own, slot, own.periodUs - fadedTo)
+        return (slot + 1) * own.slotUs - fadedTo
       end
     end
     full = full - countOf(own, s, i, leaving + 1)
     slot = slot + 1
   end
-  return startUs(own, last, 0)
+  return last * own.slotUs
 end
 
 -- When the newest slot that has a count leaves the window; 0 if there is none.
@@ -10607,50 +9618,29 @@ local function newestLeavesUs(own, s, i)
   local latest = s[i + 1]
   for slot = latest, latest - own.slots, -1 do
     if s[placeOf(own, i, slot)] > 0 then
-      return startUs(own, slot + own.slots + 1, 0)
+      return (slot + own.slots + 1) * own.slotUs
     end
   end
   return 0
 end
 
-local lengthUs = figures[1]
 local slots = figures[2]
-local divisor = greatestCommonDivisor(slots, lengthUs)
-local perPeriod = slots / divisor
-local periodUs = lengthUs / divisor
-local a = slots + 1
-local sum = a * periodUs
-local chosen2
-if sum <= 9007199254740991 then
-  chosen2 = sum / perPeriod + -(sum / perPeriod) % 1
-else
-  local product = a * periodUs
-  local chosen
-  if product <= 9007199254740991 then
-    local quotient = product / perPeriod - product / perPeriod % 1
-    remainder0 = product - quotient * perPeriod
-    chosen = quotient
-  else
-    chosen = mulDivWide(a, periodUs, perPeriod)
-  end
-  local whole = chosen
-  chosen2 = remainder0 == 0 and whole or whole + 1
-end
+local slotUs = figures[1] / slots - figures[1] / slots % 1
 local rule = {
   capacity = figures[0],
-  windowUs = chosen2,
+  windowUs = (slots + 1) * slotUs,
   words = 3 + slots + 1,
   freshWords = 3 + slots + 1,
+  mostUsed = 4294967295,
   slots = slots,
-  perPeriod = perPeriod,
-  periodUs = periodUs,
+  slotUs = slotUs,
 }
 local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 do
   local granted = true
   do
-    local chosen8
+    local chosen6
     if isHeld then
       local result2
       do
@@ -10671,21 +9661,10 @@ do
             if chosen then
               result3 = s[3]
             else
-              local a = s[1] > atUs and s[1] or atUs
-              local b = rule.perPeriod
-              local c = rule.periodUs
-              local product = a * b
-              local chosen2
-              if product <= 9007199254740991 then
-                local quotient = product / c - product / c % 1
-                remainder0 = product - quotient * c
-                chosen2 = quotient
-              else
-                chosen2 = mulDivWide(a, b, c)
-              end
-              local slot2 = chosen2
+              local atUs2 = s[1] > atUs and s[1] or atUs
+              local slot2 = atUs2 / rule.slotUs - atUs2 / rule.slotUs % 1
               seen0 = slot2
-              seen1 = remainder0
+              seen1 = atUs2 - slot2 * rule.slotUs
               local result4
               do
                 local written = s[2]
@@ -10703,59 +9682,48 @@ do
               end
               seen2 = result4
               local slot4 = slot2 - rule.slots
-              local chosen3
+              local chosen2
               if slot4 > s[2] then
-                chosen3 = 0
+                chosen2 = 0
               else
                 local places3 = rule.slots + 1
-                chosen3 = s[4 + slot4 - (slot4 / places3 - slot4 / places3 % 1) * places3]
+                chosen2 = s[4 + slot4 - (slot4 / places3 - slot4 / places3 % 1) * places3]
               end
-              seen3 = chosen3
+              seen3 = chosen2
               local earlier = seen2
               local count = seen3
               local offset = seen1
-              local chosen6
+              local chosen5
               if count == 0 then
-                chosen6 = 0
+                chosen5 = 0
               else
-                local b2 = rule.periodUs - offset
-                local c2 = rule.periodUs
-                local sum = count * b2
-                local chosen5
+                local b = rule.slotUs - offset
+                local c = rule.slotUs
+                local sum = count * b
+                local chosen4
                 if sum <= 9007199254740991 then
-                  chosen5 = sum / c2 + -(sum / c2) % 1
+                  chosen4 = sum / c + -(sum / c) % 1
                 else
-                  local product2 = count * b2
-                  local chosen4
-                  if product2 <= 9007199254740991 then
-                    local quotient2 = product2 / c2 - product2 / c2 % 1
-                    remainder0 = product2 - quotient2 * c2
-                    chosen4 = quotient2
+                  local product = count * b
+                  local chosen3
+                  if product <= 9007199254740991 then
+                    local quotient = product / c - product / c % 1
+                    remainder0 = product - quotient * c
+                    chosen3 = quotient
                   else
-                    chosen4 = mulDivWide(count, b2, c2)
+                    chosen3 = mulDivWide(count, b, c)
                   end
-                  local whole = chosen4
-                  chosen5 = remainder0 == 0 and whole or whole + 1
+                  local whole = chosen3
+                  chosen4 = remainder0 == 0 and whole or whole + 1
                 end
-                chosen6 = chosen5
+                chosen5 = chosen4
               end
-              result3 = earlier + chosen6
+              result3 = earlier + chosen5
             end
           end
           local permits = result3
           s[1] = nowUs
-          local b3 = rule.perPeriod
-          local c3 = rule.periodUs
-          local product3 = nowUs * b3
-          local chosen7
-          if product3 <= 9007199254740991 then
-            local quotient3 = product3 / c3 - product3 / c3 % 1
-            remainder0 = product3 - quotient3 * c3
-            chosen7 = quotient3
-          else
-            chosen7 = mulDivWide(nowUs, b3, c3)
-          end
-          s[2] = chosen7
+          s[2] = nowUs / rule.slotUs - nowUs / rule.slotUs % 1
           s[3] = permits
           clearWords(s, 4, rule.slots + 1)
           local slot5 = s[2]
@@ -10764,12 +9732,12 @@ do
           result2 = true
         end
       end
-      chosen8 = result2
+      chosen6 = result2
     else
       clearWords(s, 1, rule.freshWords)
-      chosen8 = false
+      chosen6 = false
     end
-    changed = chosen8
+    changed = chosen6
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
@@ -10787,21 +9755,10 @@ do
         if earlier2 + s[4 + slot6 - (slot6 / places5 - slot6 / places5 % 1) * places5] <= room then
           result6 = 0
         else
-          local a2 = s[1] > nowUs and s[1] or nowUs
-          local b4 = rule.perPeriod
-          local c4 = rule.periodUs
-          local product4 = a2 * b4
-          local chosen9
-          if product4 <= 9007199254740991 then
-            local quotient4 = product4 / c4 - product4 / c4 % 1
-            remainder0 = product4 - quotient4 * c4
-            chosen9 = quotient4
-          else
-            chosen9 = mulDivWide(a2, b4, c4)
-          end
-          local slot7 = chosen9
+          local atUs3 = s[1] > nowUs and s[1] or nowUs
+          local slot7 = atUs3 / rule.slotUs - atUs3 / rule.slotUs % 1
           seen0 = slot7
-          seen1 = remainder0
+          seen1 = atUs3 - slot7 * rule.slotUs
           local result7
           do
             local written2 = s[2]
@@ -10819,55 +9776,55 @@ do
           end
           seen2 = result7
           local slot9 = slot7 - rule.slots
-          local chosen10
+          local chosen7
           if slot9 > s[2] then
-            chosen10 = 0
+            chosen7 = 0
           else
             local places7 = rule.slots + 1
-            chosen10 = s[4 + slot9 - (slot9 / places7 - slot9 / places7 % 1) * places7]
+            chosen7 = s[4 + slot9 - (slot9 / places7 - slot9 / places7 % 1) * places7]
           end
-          seen3 = chosen10
+          seen3 = chosen7
           local beside = room - seen2
           local oldest = seen3
-          local chosen15
+          local chosen12
           if beside >= oldest then
-            chosen15 = true
+            chosen12 = true
           else
-            local chosen14
+            local chosen11
             if beside >= 0 then
               local offset2 = seen1
-              local chosen13
+              local chosen10
               if oldest == 0 then
-                chosen13 = 0
+                chosen10 = 0
               else
-                local b5 = rule.periodUs - offset2
-                local c5 = rule.periodUs
-                local sum2 = oldest * b5
-                local chosen12
+                local b2 = rule.slotUs - offset2
+                local c2 = rule.slotUs
+                local sum2 = oldest * b2
+                local chosen9
                 if sum2 <= 9007199254740991 then
-                  chosen12 = sum2 / c5 + -(sum2 / c5) % 1
+                  chosen9 = sum2 / c2 + -(sum2 / c2) % 1
                 else
-                  local product5 = oldest * b5
-                  local chosen11
-                  if product5 <= 9007199254740991 then
-                    local quotient5 = product5 / c5 - product5 / c5 % 1
-                    remainder0 = product5 - quotient5 * c5
-                    chosen11 = quotient5
+                  local product2 = oldest * b2
+                  local chosen8
+                  if product2 <= 9007199254740991 then
+                    local quotient2 = product2 / c2 - product2 / c2 % 1
+                    remainder0 = product2 - quotient2 * c2
+                    chosen8 = quotient2
                   else
-                    chosen11 = mulDivWide(oldest, b5, c5)
+                    chosen8 = mulDivWide(oldest, b2, c2)
                   end
-                  local whole2 = chosen11
-                  chosen12 = remainder0 == 0 and whole2 or whole2 + 1
+                  local whole2 = chosen8
+                  chosen9 = remainder0 == 0 and whole2 or whole2 + 1
                 end
-                chosen13 = chosen12
+                chosen10 = chosen9
               end
-              chosen14 = beside >= chosen13
+              chosen11 = beside >= chosen10
             else
-              chosen14 = false
+              chosen11 = false
             end
-            chosen15 = chosen14
+            chosen12 = chosen11
           end
-          if chosen15 then
+          if chosen12 then
             result6 = 0
           else
             result6 = firstFitUs(rule, s, 1, room) - nowUs
@@ -10887,20 +9844,9 @@ do
     local lateUs = 0
     if isTaken and cost > 0 then
       changed = true
-      local atUs2 = s[1] > nowUs and s[1] or nowUs
-      local b6 = rule.perPeriod
-      local c6 = rule.periodUs
-      local product6 = atUs2 * b6
-      local chosen16
-      if product6 <= 9007199254740991 then
-        local quotient6 = product6 / c6 - product6 / c6 % 1
-        remainder0 = product6 - quotient6 * c6
-        chosen16 = quotient6
-      else
-        chosen16 = mulDivWide(atUs2, b6, c6)
-      end
-      local slot10 = chosen16
-      s[1] = atUs2
+      local atUs4 = s[1] > nowUs and s[1] or nowUs
+      local slot10 = atUs4 / rule.slotUs - atUs4 / rule.slotUs % 1
+      s[1] = atUs4
       if not (slot10 == s[2]) then
         local result10
         do
@@ -10930,36 +9876,25 @@ do
       local present = 4 + slot13 - (slot13 / places10 - slot13 / places10 % 1) * places10
       s[present] = s[present] + cost
       s[3] = s[3] + cost
-      lateUs = atUs2 - nowUs
+      lateUs = atUs4 - nowUs
     end
     local result11
     do
-      local chosen17
+      local chosen13
       if s[1] >= nowUs then
         local slot14 = s[2] - rule.slots
         local places11 = rule.slots + 1
-        chosen17 = s[4 + slot14 - (slot14 / places11 - slot14 / places11 % 1) * places11] == 0
+        chosen13 = s[4 + slot14 - (slot14 / places11 - slot14 / places11 % 1) * places11] == 0
       else
-        chosen17 = false
+        chosen13 = false
       end
-      if chosen17 then
+      if chosen13 then
         result11 = s[3]
       else
-        local a3 = s[1] > nowUs and s[1] or nowUs
-        local b7 = rule.perPeriod
-        local c7 = rule.periodUs
-        local product7 = a3 * b7
-        local chosen18
-        if product7 <= 9007199254740991 then
-          local quotient7 = product7 / c7 - product7 / c7 % 1
-          remainder0 = product7 - quotient7 * c7
-          chosen18 = quotient7
-        else
-          chosen18 = mulDivWide(a3, b7, c7)
-        end
-        local slot15 = chosen18
+        local atUs5 = s[1] > nowUs and s[1] or nowUs
+        local slot15 = atUs5 / rule.slotUs - atUs5 / rule.slotUs % 1
         seen0 = slot15
-        seen1 = remainder0
+        seen1 = atUs5 - slot15 * rule.slotUs
         local result12
         do
           local written4 = s[2]
@@ -10977,50 +9912,50 @@ do
         end
         seen2 = result12
         local slot17 = slot15 - rule.slots
-        local chosen19
+        local chosen14
         if slot17 > s[2] then
-          chosen19 = 0
+          chosen14 = 0
         else
           local places13 = rule.slots + 1
-          chosen19 = s[4 + slot17 - (slot17 / places13 - slot17 / places13 % 1) * places13]
+          chosen14 = s[4 + slot17 - (slot17 / places13 - slot17 / places13 % 1) * places13]
         end
-        seen3 = chosen19
+        seen3 = chosen14
         local earlier3 = seen2
         local count2 = seen3
         local offset3 = seen1
-        local chosen22
+        local chosen17
         if count2 == 0 then
-          chosen22 = 0
+          chosen17 = 0
         else
-          local b8 = rule.periodUs - offset3
-          local c8 = rule.periodUs
-          local sum3 = count2 * b8
-          local chosen21
+          local b3 = rule.slotUs - offset3
+          local c3 = rule.slotUs
+          local sum3 = count2 * b3
+          local chosen16
           if sum3 <= 9007199254740991 then
-            chosen21 = sum3 / c8 + -(sum3 / c8) % 1
+            chosen16 = sum3 / c3 + -(sum3 / c3) % 1
           else
-            local product8 = count2 * b8
-            local chosen20
-            if product8 <= 9007199254740991 then
-              local quotient8 = product8 / c8 - product8 / c8 % 1
-              remainder0 = product8 - quotient8 * c8
-              chosen20 = quotient8
+            local product3 = count2 * b3
+            local chosen15
+            if product3 <= 9007199254740991 then
+              local quotient3 = product3 / c3 - product3 / c3 % 1
+              remainder0 = product3 - quotient3 * c3
+              chosen15 = quotient3
             else
-              chosen20 = mulDivWide(count2, b8, c8)
+              chosen15 = mulDivWide(count2, b3, c3)
             end
-            local whole3 = chosen20
-            chosen21 = remainder0 == 0 and whole3 or whole3 + 1
+            local whole3 = chosen15
+            chosen16 = remainder0 == 0 and whole3 or whole3 + 1
           end
-          chosen22 = chosen21
+          chosen17 = chosen16
         end
-        result11 = earlier3 + chosen22
+        result11 = earlier3 + chosen17
       end
     end
     local used2 = result11
     local lateUs2 = lateUs
     remaining = 0 > rule.capacity - used2 and 0 or rule.capacity - used2
-    local atUs3 = s[1] > nowUs and s[1] or nowUs
-    resetUs = max(atUs3, newestLeavesUs(rule, s, 1)) - nowUs
+    local atUs6 = s[1] > nowUs and s[1] or nowUs
+    resetUs = max(atUs6, newestLeavesUs(rule, s, 1)) - nowUs
     enteredUs = nowUs + lateUs2
   end
 end
@@ -11029,6 +9964,7 @@ end
 return each, rule.words, rule.freshWords, rule.windowUs
 `,
   charge: `local max = math.max
+local huge = math.huge
 -- Sets so many words of a state to 0.
 local function clearWords(s, from, count)
   for k = from, from + count - 1 do
@@ -11041,15 +9977,6 @@ end
 -- The remainder of the last \`mulDiv\`. A typed array, so that handing back a second number allocates
 -- nothing.
 local remainder0 = 0
-
-local function greatestCommonDivisor(a, b)
-  while b ~= 0 do
-    local rest = a % b
-    a = b
-    b = rest
-  end
-  return a
-end
 
 -- Exact for a product below 2^53: to be rounded up to a whole number k that it has not reached,
 -- product / c would have to lie within half a unit of the last place of k, and then k x c would be
@@ -11106,45 +10033,17 @@ local function mulDiv(a, b, c)
   return product <= 9007199254740991 and divide(product, c) or mulDivWide(a, b, c)
 end
 
--- (a x b + add) / c, where c + add is below 2^53: quotient returned, remainder left, like \`mulDiv\`.
-local function mulAddDiv(a, b, add, c)
-  local whole = mulDiv(a, b, c)
-  if add == 0 then
-    return whole
-  end
-  local extra = divide(remainder0 + add, c)
-  return whole + extra
-end
-
-local function mulAddDivUpWide(a, b, add, c)
-  local quotient = mulAddDiv(a, b, add, c)
-  return remainder0 == 0 and quotient or quotient + 1
-end
-
--- (a x b + add) / c, rounded up, for the same operands. Leaves no remainder. The quick division is
--- exact for the reason given at \`divide\`.
-local function mulAddDivUp(a, b, add, c)
-  local sum = a * b + add
-  return sum <= 9007199254740991 and sum / c + -(sum / c) % 1 or mulAddDivUpWide(a, b, add, c)
-end
-
 -- From src/algorithms/sliding-window/sliding-window.ts.
 
 -- The result of the last \`look\`: the present slot, how far into it, and the counts of the slots in
 -- full and of the oldest one.
 local seen0, seen1, seen2, seen3 = 0, 0, 0, 0
 
--- Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them
--- than a window has. Not by \`%\`, which is a call of a function in C for numbers that are no small
--- integers to V8.
+-- Where the count of a slot stands. Not by \`%\`, which is a call of a function in C for numbers that
+-- are no small integers to V8.
 local function placeOf(own, i, slot)
   local places = own.slots + 1
   return i + 3 + slot - (slot / places - slot / places % 1) * places
-end
-
--- The first microsecond that lies at or behind an offset into a slot.
-local function startUs(rule, slot, offset)
-  return mulAddDivUp(slot, rule.periodUs, offset, rule.perPeriod)
 end
 
 -- When the newest slot that has a count leaves the window; 0 if there is none.
@@ -11152,7 +10051,7 @@ local function newestLeavesUs(own, s, i)
   local latest = s[i + 1]
   for slot = latest, latest - own.slots, -1 do
     if s[placeOf(own, i, slot)] > 0 then
-      return startUs(own, slot + own.slots + 1, 0)
+      return (slot + own.slots + 1) * own.slotUs
     end
   end
   return 0
@@ -11174,57 +10073,36 @@ local function firstFitUs(own, s, i, room)
     local oldest = countOf(own, s, i, leaving)
     if full <= room then
       if full + oldest <= room then
-        return startUs(own, slot, 0)
+        return slot * own.slotUs
       end
-      local fadedTo = mulDiv(room - full, own.periodUs, oldest)
+      local fadedTo = mulDiv(room - full, own.slotUs, oldest)
       if fadedTo > 0 then
-        return startUs(own, slot, own.periodUs - fadedTo)
+        return (slot + 1) * own.slotUs - fadedTo
       end
     end
     full = full - countOf(own, s, i, leaving + 1)
     slot = slot + 1
   end
-  return startUs(own, last, 0)
+  return last * own.slotUs
 end
 
-local lengthUs = figures[1]
 local slots = figures[2]
-local divisor = greatestCommonDivisor(slots, lengthUs)
-local perPeriod = slots / divisor
-local periodUs = lengthUs / divisor
-local a = slots + 1
-local sum = a * periodUs
-local chosen2
-if sum <= 9007199254740991 then
-  chosen2 = sum / perPeriod + -(sum / perPeriod) % 1
-else
-  local product = a * periodUs
-  local chosen
-  if product <= 9007199254740991 then
-    local quotient = product / perPeriod - product / perPeriod % 1
-    remainder0 = product - quotient * perPeriod
-    chosen = quotient
-  else
-    chosen = mulDivWide(a, periodUs, perPeriod)
-  end
-  local whole = chosen
-  chosen2 = remainder0 == 0 and whole or whole + 1
-end
+local slotUs = figures[1] / slots - figures[1] / slots % 1
 local rule = {
   capacity = figures[0],
-  windowUs = chosen2,
+  windowUs = (slots + 1) * slotUs,
   words = 3 + slots + 1,
   freshWords = 3 + slots + 1,
+  mostUsed = 4294967295,
   slots = slots,
-  perPeriod = perPeriod,
-  periodUs = periodUs,
+  slotUs = slotUs,
 }
 local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 do
   local granted = true
   do
-    local chosen8
+    local chosen6
     if isHeld then
       local result2
       do
@@ -11245,21 +10123,10 @@ do
             if chosen then
               result3 = s[3]
             else
-              local a = s[1] > atUs and s[1] or atUs
-              local b = rule.perPeriod
-              local c = rule.periodUs
-              local product = a * b
-              local chosen2
-              if product <= 9007199254740991 then
-                local quotient = product / c - product / c % 1
-                remainder0 = product - quotient * c
-                chosen2 = quotient
-              else
-                chosen2 = mulDivWide(a, b, c)
-              end
-              local slot2 = chosen2
+              local atUs2 = s[1] > atUs and s[1] or atUs
+              local slot2 = atUs2 / rule.slotUs - atUs2 / rule.slotUs % 1
               seen0 = slot2
-              seen1 = remainder0
+              seen1 = atUs2 - slot2 * rule.slotUs
               local result4
               do
                 local written = s[2]
@@ -11277,59 +10144,48 @@ do
               end
               seen2 = result4
               local slot4 = slot2 - rule.slots
-              local chosen3
+              local chosen2
               if slot4 > s[2] then
-                chosen3 = 0
+                chosen2 = 0
               else
                 local places3 = rule.slots + 1
-                chosen3 = s[4 + slot4 - (slot4 / places3 - slot4 / places3 % 1) * places3]
+                chosen2 = s[4 + slot4 - (slot4 / places3 - slot4 / places3 % 1) * places3]
               end
-              seen3 = chosen3
+              seen3 = chosen2
               local earlier = seen2
               local count = seen3
               local offset = seen1
-              local chosen6
+              local chosen5
               if count == 0 then
-                chosen6 = 0
+                chosen5 = 0
               else
-                local b2 = rule.periodUs - offset
-                local c2 = rule.periodUs
-                local sum = count * b2
-                local chosen5
+                local b = rule.slotUs - offset
+                local c = rule.slotUs
+                local sum = count * b
+                local chosen4
                 if sum <= 9007199254740991 then
-                  chosen5 = sum / c2 + -(sum / c2) % 1
+                  chosen4 = sum / c + -(sum / c) % 1
                 else
-                  local product2 = count * b2
-                  local chosen4
-                  if product2 <= 9007199254740991 then
-                    local quotient2 = product2 / c2 - product2 / c2 % 1
-                    remainder0 = product2 - quotient2 * c2
-                    chosen4 = quotient2
+                  local product = count * b
+                  local chosen3
+                  if product <= 9007199254740991 then
+                    local quotient = product / c - product / c % 1
+                    remainder0 = product - quotient * c
+                    chosen3 = quotient
                   else
-                    chosen4 = mulDivWide(count, b2, c2)
+                    chosen3 = mulDivWide(count, b, c)
                   end
-                  local whole = chosen4
-                  chosen5 = remainder0 == 0 and whole or whole + 1
+                  local whole = chosen3
+                  chosen4 = remainder0 == 0 and whole or whole + 1
                 end
-                chosen6 = chosen5
+                chosen5 = chosen4
               end
-              result3 = earlier + chosen6
+              result3 = earlier + chosen5
             end
           end
           local permits = result3
           s[1] = nowUs
-          local b3 = rule.perPeriod
-          local c3 = rule.periodUs
-          local product3 = nowUs * b3
-          local chosen7
-          if product3 <= 9007199254740991 then
-            local quotient3 = product3 / c3 - product3 / c3 % 1
-            remainder0 = product3 - quotient3 * c3
-            chosen7 = quotient3
-          else
-            chosen7 = mulDivWide(nowUs, b3, c3)
-          end
-          s[2] = chosen7
+          s[2] = nowUs / rule.slotUs - nowUs / rule.slotUs % 1
           s[3] = permits
           clearWords(s, 4, rule.slots + 1)
           local slot5 = s[2]
@@ -11338,265 +10194,238 @@ do
           result2 = true
         end
       end
-      chosen8 = result2
+      chosen6 = result2
     else
       clearWords(s, 1, rule.freshWords)
-      chosen8 = false
+      chosen6 = false
     end
-    changed = chosen8
+    changed = chosen6
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
     given = 0
     local result6
     do
-      local chosen9
-      if s[1] >= nowUs then
-        local slot6 = s[2] - rule.slots
-        local places5 = rule.slots + 1
-        chosen9 = s[4 + slot6 - (slot6 / places5 - slot6 / places5 % 1) * places5] == 0
-      else
-        chosen9 = false
-      end
-      if chosen9 then
-        result6 = s[3]
-      else
-        local a2 = s[1] > nowUs and s[1] or nowUs
-        local b4 = rule.perPeriod
-        local c4 = rule.periodUs
-        local product4 = a2 * b4
-        local chosen10
-        if product4 <= 9007199254740991 then
-          local quotient4 = product4 / c4 - product4 / c4 % 1
-          remainder0 = product4 - quotient4 * c4
-          chosen10 = quotient4
-        else
-          chosen10 = mulDivWide(a2, b4, c4)
-        end
-        local slot7 = chosen10
-        seen0 = slot7
-        seen1 = remainder0
-        local result7
-        do
-          local written2 = s[2]
-          if slot7 - written2 >= rule.slots then
-            result7 = 0
-          else
-            local full2 = s[3]
-            for left2 = written2 - rule.slots + 1, slot7 - rule.slots do
-              local slot8 = left2
-              local places6 = rule.slots + 1
-              full2 = full2 - s[4 + slot8 - (slot8 / places6 - slot8 / places6 % 1) * places6]
-            end
-            result7 = full2
-          end
-        end
-        seen2 = result7
-        local slot9 = slot7 - rule.slots
-        local chosen11
-        if slot9 > s[2] then
-          chosen11 = 0
-        else
-          local places7 = rule.slots + 1
-          chosen11 = s[4 + slot9 - (slot9 / places7 - slot9 / places7 % 1) * places7]
-        end
-        seen3 = chosen11
-        local earlier2 = seen2
-        local count2 = seen3
-        local offset2 = seen1
-        local chosen14
-        if count2 == 0 then
-          chosen14 = 0
-        else
-          local b5 = rule.periodUs - offset2
-          local c5 = rule.periodUs
-          local sum2 = count2 * b5
-          local chosen13
-          if sum2 <= 9007199254740991 then
-            chosen13 = sum2 / c5 + -(sum2 / c5) % 1
-          else
-            local product5 = count2 * b5
-            local chosen12
-            if product5 <= 9007199254740991 then
-              local quotient5 = product5 / c5 - product5 / c5 % 1
-              remainder0 = product5 - quotient5 * c5
-              chosen12 = quotient5
-            else
-              chosen12 = mulDivWide(count2, b5, c5)
-            end
-            local whole2 = chosen12
-            chosen13 = remainder0 == 0 and whole2 or whole2 + 1
-          end
-          chosen14 = chosen13
-        end
-        result6 = earlier2 + chosen14
-      end
-    end
-    local usedBefore = result6
-    local cost2 = cost < 1000000000000 - usedBefore and cost or 1000000000000 - usedBefore
-    local result9
-    if cost2 <= 0 then
-      result9 = 0
-    else
-      changed = true
-      local atUs2 = s[1] > nowUs and s[1] or nowUs
-      local b6 = rule.perPeriod
-      local c6 = rule.periodUs
-      local product6 = atUs2 * b6
-      local chosen15
-      if product6 <= 9007199254740991 then
-        local quotient6 = product6 / c6 - product6 / c6 % 1
-        remainder0 = product6 - quotient6 * c6
-        chosen15 = quotient6
-      else
-        chosen15 = mulDivWide(atUs2, b6, c6)
-      end
-      local slot10 = chosen15
-      s[1] = atUs2
-      if not (slot10 == s[2]) then
-        local result11
-        do
-          local written3 = s[2]
-          if slot10 - written3 >= rule.slots then
-            result11 = 0
-          else
-            local full3 = s[3]
-            for left3 = written3 - rule.slots + 1, slot10 - rule.slots do
-              local slot11 = left3
-              local places8 = rule.slots + 1
-              full3 = full3 - s[4 + slot11 - (slot11 / places8 - slot11 / places8 % 1) * places8]
-            end
-            result11 = full3
-          end
-        end
-        s[3] = result11
-        for passed = s[2] + 1 > slot10 - rule.slots and s[2] + 1 or slot10 - rule.slots, slot10 do
-          local slot12 = passed
-          local places9 = rule.slots + 1
-          s[4 + slot12 - (slot12 / places9 - slot12 / places9 % 1) * places9] = 0
-        end
-        s[2] = slot10
-      end
-      local slot13 = s[2]
-      local places10 = rule.slots + 1
-      local present = 4 + slot13 - (slot13 / places10 - slot13 / places10 % 1) * places10
-      s[present] = s[present] + cost2
-      s[3] = s[3] + cost2
-      result9 = atUs2 - nowUs
-    end
-    local lateUs = result9
-    local used2 = usedBefore + cost2
-    remaining = 0 > rule.capacity - used2 and 0 or rule.capacity - used2
-    local atUs3 = s[1] > nowUs and s[1] or nowUs
-    resetUs = max(atUs3, newestLeavesUs(rule, s, 1)) - nowUs
-    enteredUs = nowUs + lateUs
-    local capacity = rule.capacity
-    local chosen23
-    if used2 <= capacity then
-      chosen23 = true
-    else
-      local room = capacity - 1
-      local result12
+      local result7
       do
-        local earlier3 = s[3]
-        local slot14 = s[2] - rule.slots
-        local places11 = rule.slots + 1
-        if earlier3 + s[4 + slot14 - (slot14 / places11 - slot14 / places11 % 1) * places11] <= room then
-          result12 = 0
+        local chosen7
+        if s[1] >= nowUs then
+          local slot6 = s[2] - rule.slots
+          local places5 = rule.slots + 1
+          chosen7 = s[4 + slot6 - (slot6 / places5 - slot6 / places5 % 1) * places5] == 0
         else
-          local a3 = s[1] > nowUs and s[1] or nowUs
-          local b7 = rule.perPeriod
-          local c7 = rule.periodUs
-          local product7 = a3 * b7
-          local chosen16
-          if product7 <= 9007199254740991 then
-            local quotient7 = product7 / c7 - product7 / c7 % 1
-            remainder0 = product7 - quotient7 * c7
-            chosen16 = quotient7
-          else
-            chosen16 = mulDivWide(a3, b7, c7)
-          end
-          local slot15 = chosen16
-          seen0 = slot15
-          seen1 = remainder0
-          local result13
+          chosen7 = false
+        end
+        if chosen7 then
+          result7 = s[3]
+        else
+          local atUs3 = s[1] > nowUs and s[1] or nowUs
+          local slot7 = atUs3 / rule.slotUs - atUs3 / rule.slotUs % 1
+          seen0 = slot7
+          seen1 = atUs3 - slot7 * rule.slotUs
+          local result8
           do
-            local written4 = s[2]
-            if slot15 - written4 >= rule.slots then
+            local written2 = s[2]
+            if slot7 - written2 >= rule.slots then
+              result8 = 0
+            else
+              local full2 = s[3]
+              for left2 = written2 - rule.slots + 1, slot7 - rule.slots do
+                local slot8 = left2
+                local places6 = rule.slots + 1
+                full2 = full2 - s[4 + slot8 - (slot8 / places6 - slot8 / places6 % 1) * places6]
+              end
+              result8 = full2
+            end
+          end
+          seen2 = result8
+          local slot9 = slot7 - rule.slots
+          local chosen8
+          if slot9 > s[2] then
+            chosen8 = 0
+          else
+            local places7 = rule.slots + 1
+            chosen8 = s[4 + slot9 - (slot9 / places7 - slot9 / places7 % 1) * places7]
+          end
+          seen3 = chosen8
+          local earlier2 = seen2
+          local count2 = seen3
+          local offset2 = seen1
+          local chosen11
+          if count2 == 0 then
+            chosen11 = 0
+          else
+            local b2 = rule.slotUs - offset2
+            local c2 = rule.slotUs
+            local sum2 = count2 * b2
+            local chosen10
+            if sum2 <= 9007199254740991 then
+              chosen10 = sum2 / c2 + -(sum2 / c2) % 1
+            else
+              local product2 = count2 * b2
+              local chosen9
+              if product2 <= 9007199254740991 then
+                local quotient2 = product2 / c2 - product2 / c2 % 1
+                remainder0 = product2 - quotient2 * c2
+                chosen9 = quotient2
+              else
+                chosen9 = mulDivWide(count2, b2, c2)
+              end
+              local whole2 = chosen9
+              chosen10 = remainder0 == 0 and whole2 or whole2 + 1
+            end
+            chosen11 = chosen10
+          end
+          result7 = earlier2 + chosen11
+        end
+      end
+      local usedBefore = result7
+      local cost2 = cost < 4294967295 - usedBefore and cost or 4294967295 - usedBefore
+      local result10
+      if cost2 <= 0 then
+        result10 = 0
+      else
+        changed = true
+        local atUs4 = s[1] > nowUs and s[1] or nowUs
+        local slot10 = atUs4 / rule.slotUs - atUs4 / rule.slotUs % 1
+        s[1] = atUs4
+        if not (slot10 == s[2]) then
+          local result12
+          do
+            local written3 = s[2]
+            if slot10 - written3 >= rule.slots then
+              result12 = 0
+            else
+              local full3 = s[3]
+              for left3 = written3 - rule.slots + 1, slot10 - rule.slots do
+                local slot11 = left3
+                local places8 = rule.slots + 1
+                full3 = full3 - s[4 + slot11 - (slot11 / places8 - slot11 / places8 % 1) * places8]
+              end
+              result12 = full3
+            end
+          end
+          s[3] = result12
+          for passed = s[2] + 1 > slot10 - rule.slots and s[2] + 1 or slot10 - rule.slots, slot10 do
+            local slot12 = passed
+            local places9 = rule.slots + 1
+            s[4 + slot12 - (slot12 / places9 - slot12 / places9 % 1) * places9] = 0
+          end
+          s[2] = slot10
+        end
+        local slot13 = s[2]
+        local places10 = rule.slots + 1
+        local present = 4 + slot13 - (slot13 / places10 - slot13 / places10 % 1) * places10
+        s[present] = s[present] + cost2
+        s[3] = s[3] + cost2
+        result10 = atUs4 - nowUs
+      end
+      local lateUs = result10
+      local used2 = usedBefore + (0 > cost2 and 0 or cost2)
+      remaining = 0 > rule.capacity - used2 and 0 or rule.capacity - used2
+      local atUs5 = s[1] > nowUs and s[1] or nowUs
+      resetUs = max(atUs5, newestLeavesUs(rule, s, 1)) - nowUs
+      enteredUs = nowUs + lateUs
+      local capacity = rule.capacity
+      if used2 <= capacity then
+        result6 = true
+      elseif capacity == 0 then
+        outcome = 'impossible'
+        retryUs = huge
+        result6 = false
+      else
+        local room = capacity - 1
+        local result13
+        do
+          local earlier3 = s[3]
+          local slot14 = s[2] - rule.slots
+          local places11 = rule.slots + 1
+          if earlier3 + s[4 + slot14 - (slot14 / places11 - slot14 / places11 % 1) * places11] <= room then
+            result13 = 0
+          else
+            local atUs6 = s[1] > nowUs and s[1] or nowUs
+            local slot15 = atUs6 / rule.slotUs - atUs6 / rule.slotUs % 1
+            seen0 = slot15
+            seen1 = atUs6 - slot15 * rule.slotUs
+            local result14
+            do
+              local written4 = s[2]
+              if slot15 - written4 >= rule.slots then
+                result14 = 0
+              else
+                local full4 = s[3]
+                for left4 = written4 - rule.slots + 1, slot15 - rule.slots do
+                  local slot16 = left4
+                  local places12 = rule.slots + 1
+                  full4 = full4 - s[4 + slot16 - (slot16 / places12 - slot16 / places12 % 1) * places12]
+                end
+                result14 = full4
+              end
+            end
+            seen2 = result14
+            local slot17 = slot15 - rule.slots
+            local chosen12
+            if slot17 > s[2] then
+              chosen12 = 0
+            else
+              local places13 = rule.slots + 1
+              chosen12 = s[4 + slot17 - (slot17 / places13 - slot17 / places13 % 1) * places13]
+            end
+            seen3 = chosen12
+            local beside = room - seen2
+            local oldest = seen3
+            local chosen17
+            if beside >= oldest then
+              chosen17 = true
+            else
+              local chosen16
+              if beside >= 0 then
+                local offset3 = seen1
+                local chosen15
+                if oldest == 0 then
+                  chosen15 = 0
+                else
+                  local b3 = rule.slotUs - offset3
+                  local c3 = rule.slotUs
+                  local sum3 = oldest * b3
+                  local chosen14
+                  if sum3 <= 9007199254740991 then
+                    chosen14 = sum3 / c3 + -(sum3 / c3) % 1
+                  else
+                    local product3 = oldest * b3
+                    local chosen13
+                    if product3 <= 9007199254740991 then
+                      local quotient3 = product3 / c3 - product3 / c3 % 1
+                      remainder0 = product3 - quotient3 * c3
+                      chosen13 = quotient3
+                    else
+                      chosen13 = mulDivWide(oldest, b3, c3)
+                    end
+                    local whole3 = chosen13
+                    chosen14 = remainder0 == 0 and whole3 or whole3 + 1
+                  end
+                  chosen15 = chosen14
+                end
+                chosen16 = beside >= chosen15
+              else
+                chosen16 = false
+              end
+              chosen17 = chosen16
+            end
+            if chosen17 then
               result13 = 0
             else
-              local full4 = s[3]
-              for left4 = written4 - rule.slots + 1, slot15 - rule.slots do
-                local slot16 = left4
-                local places12 = rule.slots + 1
-                full4 = full4 - s[4 + slot16 - (slot16 / places12 - slot16 / places12 % 1) * places12]
-              end
-              result13 = full4
+              result13 = firstFitUs(rule, s, 1, room) - nowUs
             end
-          end
-          seen2 = result13
-          local slot17 = slot15 - rule.slots
-          local chosen17
-          if slot17 > s[2] then
-            chosen17 = 0
-          else
-            local places13 = rule.slots + 1
-            chosen17 = s[4 + slot17 - (slot17 / places13 - slot17 / places13 % 1) * places13]
-          end
-          seen3 = chosen17
-          local beside = room - seen2
-          local oldest = seen3
-          local chosen22
-          if beside >= oldest then
-            chosen22 = true
-          else
-            local chosen21
-            if beside >= 0 then
-              local offset3 = seen1
-              local chosen20
-              if oldest == 0 then
-                chosen20 = 0
-              else
-                local b8 = rule.periodUs - offset3
-                local c8 = rule.periodUs
-                local sum3 = oldest * b8
-                local chosen19
-                if sum3 <= 9007199254740991 then
-                  chosen19 = sum3 / c8 + -(sum3 / c8) % 1
-                else
-                  local product8 = oldest * b8
-                  local chosen18
-                  if product8 <= 9007199254740991 then
-                    local quotient8 = product8 / c8 - product8 / c8 % 1
-                    remainder0 = product8 - quotient8 * c8
-                    chosen18 = quotient8
-                  else
-                    chosen18 = mulDivWide(oldest, b8, c8)
-                  end
-                  local whole3 = chosen18
-                  chosen19 = remainder0 == 0 and whole3 or whole3 + 1
-                end
-                chosen20 = chosen19
-              end
-              chosen21 = beside >= chosen20
-            else
-              chosen21 = false
-            end
-            chosen22 = chosen21
-          end
-          if chosen22 then
-            result12 = 0
-          else
-            result12 = firstFitUs(rule, s, 1, room) - nowUs
           end
         end
+        local retryUs2 = result13
+        outcome = 'limited'
+        retryUs = retryUs2
+        result6 = false
       end
-      local retryUs2 = result12
-      outcome = 'limited'
-      retryUs = retryUs2
-      chosen23 = false
     end
-    if not chosen23 then
+    if not result6 then
       granted = false
     end
   end
@@ -11619,15 +10448,6 @@ end
 -- nothing.
 local remainder0 = 0
 
-local function greatestCommonDivisor(a, b)
-  while b ~= 0 do
-    local rest = a % b
-    a = b
-    b = rest
-  end
-  return a
-end
-
 -- Exact for a product below 2^53: to be rounded up to a whole number k that it has not reached,
 -- product / c would have to lie within half a unit of the last place of k, and then k x c would be
 -- at least 2^53.
@@ -11676,52 +10496,17 @@ local function mulDivWide(one, other, c)
   return quotient
 end
 
--- a x b / c: returns the whole quotient, leaves the remainder in \`remainder[0]\`.
--- Exact for whole operands from 0 (c from 1) to 2^53 - 1 whose quotient is below 2^53.
-local function mulDiv(a, b, c)
-  local product = a * b
-  return product <= 9007199254740991 and divide(product, c) or mulDivWide(a, b, c)
-end
-
--- (a x b + add) / c, where c + add is below 2^53: quotient returned, remainder left, like \`mulDiv\`.
-local function mulAddDiv(a, b, add, c)
-  local whole = mulDiv(a, b, c)
-  if add == 0 then
-    return whole
-  end
-  local extra = divide(remainder0 + add, c)
-  return whole + extra
-end
-
-local function mulAddDivUpWide(a, b, add, c)
-  local quotient = mulAddDiv(a, b, add, c)
-  return remainder0 == 0 and quotient or quotient + 1
-end
-
--- (a x b + add) / c, rounded up, for the same operands. Leaves no remainder. The quick division is
--- exact for the reason given at \`divide\`.
-local function mulAddDivUp(a, b, add, c)
-  local sum = a * b + add
-  return sum <= 9007199254740991 and sum / c + -(sum / c) % 1 or mulAddDivUpWide(a, b, add, c)
-end
-
 -- From src/algorithms/sliding-window/sliding-window.ts.
 
 -- The result of the last \`look\`: the present slot, how far into it, and the counts of the slots in
 -- full and of the oldest one.
 local seen0, seen1, seen2, seen3 = 0, 0, 0, 0
 
--- Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them
--- than a window has. Not by \`%\`, which is a call of a function in C for numbers that are no small
--- integers to V8.
+-- Where the count of a slot stands. Not by \`%\`, which is a call of a function in C for numbers that
+-- are no small integers to V8.
 local function placeOf(own, i, slot)
   local places = own.slots + 1
   return i + 3 + slot - (slot / places - slot / places % 1) * places
-end
-
--- The first microsecond that lies at or behind an offset into a slot.
-local function startUs(rule, slot, offset)
-  return mulAddDivUp(slot, rule.periodUs, offset, rule.perPeriod)
 end
 
 -- When the newest slot that has a count leaves the window; 0 if there is none.
@@ -11729,50 +10514,29 @@ local function newestLeavesUs(own, s, i)
   local latest = s[i + 1]
   for slot = latest, latest - own.slots, -1 do
     if s[placeOf(own, i, slot)] > 0 then
-      return startUs(own, slot + own.slots + 1, 0)
+      return (slot + own.slots + 1) * own.slotUs
     end
   end
   return 0
 end
 
-local lengthUs = figures[1]
 local slots = figures[2]
-local divisor = greatestCommonDivisor(slots, lengthUs)
-local perPeriod = slots / divisor
-local periodUs = lengthUs / divisor
-local a = slots + 1
-local sum = a * periodUs
-local chosen2
-if sum <= 9007199254740991 then
-  chosen2 = sum / perPeriod + -(sum / perPeriod) % 1
-else
-  local product = a * periodUs
-  local chosen
-  if product <= 9007199254740991 then
-    local quotient = product / perPeriod - product / perPeriod % 1
-    remainder0 = product - quotient * perPeriod
-    chosen = quotient
-  else
-    chosen = mulDivWide(a, periodUs, perPeriod)
-  end
-  local whole = chosen
-  chosen2 = remainder0 == 0 and whole or whole + 1
-end
+local slotUs = figures[1] / slots - figures[1] / slots % 1
 local rule = {
   capacity = figures[0],
-  windowUs = chosen2,
+  windowUs = (slots + 1) * slotUs,
   words = 3 + slots + 1,
   freshWords = 3 + slots + 1,
+  mostUsed = 4294967295,
   slots = slots,
-  perPeriod = perPeriod,
-  periodUs = periodUs,
+  slotUs = slotUs,
 }
 local function each(s, isHeld, cost, nowUs, ofUs, tokens)
 local changed, outcome, remaining, retryUs, resetUs, delayUs, enteredUs, given
 do
   local granted = true
   do
-    local chosen8
+    local chosen6
     if isHeld then
       local result2
       do
@@ -11793,21 +10557,10 @@ do
             if chosen then
               result3 = s[3]
             else
-              local a = s[1] > atUs and s[1] or atUs
-              local b = rule.perPeriod
-              local c = rule.periodUs
-              local product = a * b
-              local chosen2
-              if product <= 9007199254740991 then
-                local quotient = product / c - product / c % 1
-                remainder0 = product - quotient * c
-                chosen2 = quotient
-              else
-                chosen2 = mulDivWide(a, b, c)
-              end
-              local slot2 = chosen2
+              local atUs2 = s[1] > atUs and s[1] or atUs
+              local slot2 = atUs2 / rule.slotUs - atUs2 / rule.slotUs % 1
               seen0 = slot2
-              seen1 = remainder0
+              seen1 = atUs2 - slot2 * rule.slotUs
               local result4
               do
                 local written = s[2]
@@ -11825,59 +10578,48 @@ do
               end
               seen2 = result4
               local slot4 = slot2 - rule.slots
-              local chosen3
+              local chosen2
               if slot4 > s[2] then
-                chosen3 = 0
+                chosen2 = 0
               else
                 local places3 = rule.slots + 1
-                chosen3 = s[4 + slot4 - (slot4 / places3 - slot4 / places3 % 1) * places3]
+                chosen2 = s[4 + slot4 - (slot4 / places3 - slot4 / places3 % 1) * places3]
               end
-              seen3 = chosen3
+              seen3 = chosen2
               local earlier = seen2
               local count = seen3
               local offset = seen1
-              local chosen6
+              local chosen5
               if count == 0 then
-                chosen6 = 0
+                chosen5 = 0
               else
-                local b2 = rule.periodUs - offset
-                local c2 = rule.periodUs
-                local sum = count * b2
-                local chosen5
+                local b = rule.slotUs - offset
+                local c = rule.slotUs
+                local sum = count * b
+                local chosen4
                 if sum <= 9007199254740991 then
-                  chosen5 = sum / c2 + -(sum / c2) % 1
+                  chosen4 = sum / c + -(sum / c) % 1
                 else
-                  local product2 = count * b2
-                  local chosen4
-                  if product2 <= 9007199254740991 then
-                    local quotient2 = product2 / c2 - product2 / c2 % 1
-                    remainder0 = product2 - quotient2 * c2
-                    chosen4 = quotient2
+                  local product = count * b
+                  local chosen3
+                  if product <= 9007199254740991 then
+                    local quotient = product / c - product / c % 1
+                    remainder0 = product - quotient * c
+                    chosen3 = quotient
                   else
-                    chosen4 = mulDivWide(count, b2, c2)
+                    chosen3 = mulDivWide(count, b, c)
                   end
-                  local whole = chosen4
-                  chosen5 = remainder0 == 0 and whole or whole + 1
+                  local whole = chosen3
+                  chosen4 = remainder0 == 0 and whole or whole + 1
                 end
-                chosen6 = chosen5
+                chosen5 = chosen4
               end
-              result3 = earlier + chosen6
+              result3 = earlier + chosen5
             end
           end
           local permits = result3
           s[1] = nowUs
-          local b3 = rule.perPeriod
-          local c3 = rule.periodUs
-          local product3 = nowUs * b3
-          local chosen7
-          if product3 <= 9007199254740991 then
-            local quotient3 = product3 / c3 - product3 / c3 % 1
-            remainder0 = product3 - quotient3 * c3
-            chosen7 = quotient3
-          else
-            chosen7 = mulDivWide(nowUs, b3, c3)
-          end
-          s[2] = chosen7
+          s[2] = nowUs / rule.slotUs - nowUs / rule.slotUs % 1
           s[3] = permits
           clearWords(s, 4, rule.slots + 1)
           local slot5 = s[2]
@@ -11886,12 +10628,12 @@ do
           result2 = true
         end
       end
-      chosen8 = result2
+      chosen6 = result2
     else
       clearWords(s, 1, rule.freshWords)
-      chosen8 = false
+      chosen6 = false
     end
-    changed = chosen8
+    changed = chosen6
     outcome = 'allowed'
     retryUs = 0
     delayUs = 0
@@ -11899,37 +10641,26 @@ do
     local result6
     if cost < 0 then
       local cost2 = -cost
+      local most = -cost
       local result7
       given = 0
       if cost2 == 0 then
         result7 = true
       else
-        local chosen15
-        if isHeld then
-          local most = rule.capacity > rule.capacity and rule.capacity or rule.capacity
+        local chosen10
+        if isHeld and most > 0 then
           local cost3 = cost2 < most and cost2 or most
-          local result9
+          local result8
           do
-            local a2 = s[1] > nowUs and s[1] or nowUs
-            local b4 = rule.perPeriod
-            local c4 = rule.periodUs
-            local product4 = a2 * b4
-            local chosen9
-            if product4 <= 9007199254740991 then
-              local quotient4 = product4 / c4 - product4 / c4 % 1
-              remainder0 = product4 - quotient4 * c4
-              chosen9 = quotient4
-            else
-              chosen9 = mulDivWide(a2, b4, c4)
-            end
-            local slot6 = chosen9
+            local atUs3 = s[1] > nowUs and s[1] or nowUs
+            local slot6 = atUs3 / rule.slotUs - atUs3 / rule.slotUs % 1
             seen0 = slot6
-            seen1 = remainder0
-            local result10
+            seen1 = atUs3 - slot6 * rule.slotUs
+            local result9
             do
               local written2 = s[2]
               if slot6 - written2 >= rule.slots then
-                result10 = 0
+                result9 = 0
               else
                 local full2 = s[3]
                 for left2 = written2 - rule.slots + 1, slot6 - rule.slots do
@@ -11937,66 +10668,49 @@ do
                   local places5 = rule.slots + 1
                   full2 = full2 - s[4 + slot7 - (slot7 / places5 - slot7 / places5 % 1) * places5]
                 end
-                result10 = full2
+                result9 = full2
               end
             end
-            seen2 = result10
+            seen2 = result9
             local slot8 = slot6 - rule.slots
-            local chosen10
+            local chosen7
             if slot8 > s[2] then
-              chosen10 = 0
+              chosen7 = 0
             else
               local places6 = rule.slots + 1
-              chosen10 = s[4 + slot8 - (slot8 / places6 - slot8 / places6 % 1) * places6]
+              chosen7 = s[4 + slot8 - (slot8 / places6 - slot8 / places6 % 1) * places6]
             end
-            seen3 = chosen10
+            seen3 = chosen7
             local present = seen0
-            local chosen12
-            if ofUs < 0 then
-              chosen12 = present
-            else
-              local b5 = rule.perPeriod
-              local c5 = rule.periodUs
-              local product5 = ofUs * b5
-              local chosen11
-              if product5 <= 9007199254740991 then
-                local quotient5 = product5 / c5 - product5 / c5 % 1
-                remainder0 = product5 - quotient5 * c5
-                chosen11 = quotient5
-              else
-                chosen11 = mulDivWide(ofUs, b5, c5)
-              end
-              chosen12 = chosen11
-            end
-            local newest = chosen12
+            local newest = ofUs < 0 and present or ofUs / rule.slotUs - ofUs / rule.slotUs % 1
             local oldest = ofUs < 0 and present - rule.slots or newest
             if newest > present or oldest < present - rule.slots then
-              result9 = -1
+              result8 = -1
             else
-              local chosen14
+              local chosen9
               if ofUs < 0 then
-                chosen14 = seen2 + seen3
+                chosen9 = seen2 + seen3
               else
-                local chosen13
+                local chosen8
                 if newest > s[2] then
-                  chosen13 = 0
+                  chosen8 = 0
                 else
                   local places7 = rule.slots + 1
-                  chosen13 = s[4 + newest - (newest / places7 - newest / places7 % 1) * places7]
+                  chosen8 = s[4 + newest - (newest / places7 - newest / places7 % 1) * places7]
                 end
-                chosen14 = chosen13
+                chosen9 = chosen8
               end
-              if chosen14 == 0 then
-                result9 = -1
+              if chosen9 == 0 then
+                result8 = -1
               else
-                local atUs2 = s[1] > nowUs and s[1] or nowUs
-                s[1] = atUs2
+                local atUs4 = s[1] > nowUs and s[1] or nowUs
+                s[1] = atUs4
                 if not (present == s[2]) then
-                  local result12
+                  local result11
                   do
                     local written3 = s[2]
                     if present - written3 >= rule.slots then
-                      result12 = 0
+                      result11 = 0
                     else
                       local full3 = s[3]
                       for left3 = written3 - rule.slots + 1, present - rule.slots do
@@ -12004,10 +10718,10 @@ do
                         local places8 = rule.slots + 1
                         full3 = full3 - s[4 + slot9 - (slot9 / places8 - slot9 / places8 % 1) * places8]
                       end
-                      result12 = full3
+                      result11 = full3
                     end
                   end
-                  s[3] = result12
+                  s[3] = result11
                   for passed = s[2] + 1 > present - rule.slots and s[2] + 1 or present - rule.slots, present do
                     local slot10 = passed
                     local places9 = rule.slots + 1
@@ -12031,15 +10745,15 @@ do
                     slot11 = slot11 - 1
                   end
                 end
-                result9 = cost3 - left4
+                result8 = cost3 - left4
               end
             end
           end
-          chosen15 = result9
+          chosen10 = result8
         else
-          chosen15 = -1
+          chosen10 = -1
         end
-        local given3 = chosen15
+        local given3 = chosen10
         if given3 < 0 then
           outcome = 'limited'
           retryUs = 0
@@ -12051,205 +10765,137 @@ do
         end
       end
       result6 = result7
+    elseif cost == 0 then
+      result6 = true
     else
-      local chosen26
-      if cost == 0 then
-        chosen26 = true
-      else
-        local result13
-        do
-          local result14
-          do
-            local chosen16
-            if s[1] >= nowUs then
-              local slot13 = s[2] - rule.slots
-              local places11 = rule.slots + 1
-              chosen16 = s[4 + slot13 - (slot13 / places11 - slot13 / places11 % 1) * places11] == 0
-            else
-              chosen16 = false
-            end
-            if chosen16 then
-              result14 = s[3]
-            else
-              local a3 = s[1] > nowUs and s[1] or nowUs
-              local b6 = rule.perPeriod
-              local c6 = rule.periodUs
-              local product6 = a3 * b6
-              local chosen17
-              if product6 <= 9007199254740991 then
-                local quotient6 = product6 / c6 - product6 / c6 % 1
-                remainder0 = product6 - quotient6 * c6
-                chosen17 = quotient6
-              else
-                chosen17 = mulDivWide(a3, b6, c6)
-              end
-              local slot14 = chosen17
-              seen0 = slot14
-              seen1 = remainder0
-              local result15
-              do
-                local written4 = s[2]
-                if slot14 - written4 >= rule.slots then
-                  result15 = 0
-                else
-                  local full4 = s[3]
-                  for left5 = written4 - rule.slots + 1, slot14 - rule.slots do
-                    local slot15 = left5
-                    local places12 = rule.slots + 1
-                    full4 = full4 - s[4 + slot15 - (slot15 / places12 - slot15 / places12 % 1) * places12]
-                  end
-                  result15 = full4
-                end
-              end
-              seen2 = result15
-              local slot16 = slot14 - rule.slots
-              local chosen18
-              if slot16 > s[2] then
-                chosen18 = 0
-              else
-                local places13 = rule.slots + 1
-                chosen18 = s[4 + slot16 - (slot16 / places13 - slot16 / places13 % 1) * places13]
-              end
-              seen3 = chosen18
-              local earlier2 = seen2
-              local count2 = seen3
-              local offset2 = seen1
-              local chosen21
-              if count2 == 0 then
-                chosen21 = 0
-              else
-                local b7 = rule.periodUs - offset2
-                local c7 = rule.periodUs
-                local sum2 = count2 * b7
-                local chosen20
-                if sum2 <= 9007199254740991 then
-                  chosen20 = sum2 / c7 + -(sum2 / c7) % 1
-                else
-                  local product7 = count2 * b7
-                  local chosen19
-                  if product7 <= 9007199254740991 then
-                    local quotient7 = product7 / c7 - product7 / c7 % 1
-                    remainder0 = product7 - quotient7 * c7
-                    chosen19 = quotient7
-                  else
-                    chosen19 = mulDivWide(count2, b7, c7)
-                  end
-                  local whole2 = chosen19
-                  chosen20 = remainder0 == 0 and whole2 or whole2 + 1
-                end
-                chosen21 = chosen20
-              end
-              result14 = earlier2 + chosen21
-            end
-          end
-          local cost4 = cost < 1000000000000 - result14 and cost or 1000000000000 - result14
-          local chosen25
-          if cost4 <= 0 then
-            chosen25 = true
-          else
-            local result17
-            do
-              local atUs3 = s[1] > nowUs and s[1] or nowUs
-              local a4 = ofUs < atUs3 and ofUs or atUs3
-              local b8 = rule.perPeriod
-              local c8 = rule.periodUs
-              local product8 = a4 * b8
-              local chosen22
-              if product8 <= 9007199254740991 then
-                local quotient8 = product8 / c8 - product8 / c8 % 1
-                remainder0 = product8 - quotient8 * c8
-                chosen22 = quotient8
-              else
-                chosen22 = mulDivWide(a4, b8, c8)
-              end
-              local slot17 = chosen22
-              local b9 = rule.perPeriod
-              local c9 = rule.periodUs
-              local product9 = atUs3 * b9
-              local chosen23
-              if product9 <= 9007199254740991 then
-                local quotient9 = product9 / c9 - product9 / c9 % 1
-                remainder0 = product9 - quotient9 * c9
-                chosen23 = quotient9
-              else
-                chosen23 = mulDivWide(atUs3, b9, c9)
-              end
-              local oldest2 = chosen23 - rule.slots
-              if slot17 < oldest2 then
-                result17 = false
-              else
-                local b10 = rule.perPeriod
-                local c10 = rule.periodUs
-                local product10 = atUs3 * b10
-                local chosen24
-                if product10 <= 9007199254740991 then
-                  local quotient10 = product10 / c10 - product10 / c10 % 1
-                  remainder0 = product10 - quotient10 * c10
-                  chosen24 = quotient10
-                else
-                  chosen24 = mulDivWide(atUs3, b10, c10)
-                end
-                local slot18 = chosen24
-                s[1] = atUs3
-                if not (slot18 == s[2]) then
-                  local result19
-                  do
-                    local written5 = s[2]
-                    if slot18 - written5 >= rule.slots then
-                      result19 = 0
-                    else
-                      local full5 = s[3]
-                      for left6 = written5 - rule.slots + 1, slot18 - rule.slots do
-                        local slot19 = left6
-                        local places14 = rule.slots + 1
-                        full5 = full5 - s[4 + slot19 - (slot19 / places14 - slot19 / places14 % 1) * places14]
-                      end
-                      result19 = full5
-                    end
-                  end
-                  s[3] = result19
-                  for passed2 = s[2] + 1 > slot18 - rule.slots and s[2] + 1 or slot18 - rule.slots, slot18 do
-                    local slot20 = passed2
-                    local places15 = rule.slots + 1
-                    s[4 + slot20 - (slot20 / places15 - slot20 / places15 % 1) * places15] = 0
-                  end
-                  s[2] = slot18
-                end
-                local places16 = rule.slots + 1
-                local place2 = 4 + slot17 - (slot17 / places16 - slot17 / places16 % 1) * places16
-                s[place2] = s[place2] + cost4
-                if slot17 > oldest2 then
-                  s[3] = s[3] + cost4
-                end
-                result17 = true
-              end
-            end
-            chosen25 = not result17
-          end
-          if chosen25 then
-            result13 = false
-          else
-            changed = true
-            result13 = true
-          end
+      local result12
+      do
+        local chosen11
+        if s[1] >= nowUs then
+          local slot13 = s[2] - rule.slots
+          local places11 = rule.slots + 1
+          chosen11 = s[4 + slot13 - (slot13 / places11 - slot13 / places11 % 1) * places11] == 0
+        else
+          chosen11 = false
         end
-        chosen26 = result13
+        if chosen11 then
+          result12 = s[3]
+        else
+          local atUs5 = s[1] > nowUs and s[1] or nowUs
+          local slot14 = atUs5 / rule.slotUs - atUs5 / rule.slotUs % 1
+          seen0 = slot14
+          seen1 = atUs5 - slot14 * rule.slotUs
+          local result13
+          do
+            local written4 = s[2]
+            if slot14 - written4 >= rule.slots then
+              result13 = 0
+            else
+              local full4 = s[3]
+              for left5 = written4 - rule.slots + 1, slot14 - rule.slots do
+                local slot15 = left5
+                local places12 = rule.slots + 1
+                full4 = full4 - s[4 + slot15 - (slot15 / places12 - slot15 / places12 % 1) * places12]
+              end
+              result13 = full4
+            end
+          end
+          seen2 = result13
+          local slot16 = slot14 - rule.slots
+          local chosen12
+          if slot16 > s[2] then
+            chosen12 = 0
+          else
+            local places13 = rule.slots + 1
+            chosen12 = s[4 + slot16 - (slot16 / places13 - slot16 / places13 % 1) * places13]
+          end
+          seen3 = chosen12
+          local earlier2 = seen2
+          local count2 = seen3
+          local offset2 = seen1
+          local chosen15
+          if count2 == 0 then
+            chosen15 = 0
+          else
+            local b2 = rule.slotUs - offset2
+            local c2 = rule.slotUs
+            local sum2 = count2 * b2
+            local chosen14
+            if sum2 <= 9007199254740991 then
+              chosen14 = sum2 / c2 + -(sum2 / c2) % 1
+            else
+              local product2 = count2 * b2
+              local chosen13
+              if product2 <= 9007199254740991 then
+                local quotient2 = product2 / c2 - product2 / c2 % 1
+                remainder0 = product2 - quotient2 * c2
+                chosen13 = quotient2
+              else
+                chosen13 = mulDivWide(count2, b2, c2)
+              end
+              local whole2 = chosen13
+              chosen14 = remainder0 == 0 and whole2 or whole2 + 1
+            end
+            chosen15 = chosen14
+          end
+          result12 = earlier2 + chosen15
+        end
       end
-      local chosen27
-      if chosen26 then
-        chosen27 = true
+      local cost4 = cost < 4294967295 - result12 and cost or 4294967295 - result12
+      local result15
+      if cost4 <= 0 then
+        result15 = 0
+      else
+        changed = true
+        local atUs6 = s[1] > nowUs and s[1] or nowUs
+        local slot17 = atUs6 / rule.slotUs - atUs6 / rule.slotUs % 1
+        s[1] = atUs6
+        if not (slot17 == s[2]) then
+          local result17
+          do
+            local written5 = s[2]
+            if slot17 - written5 >= rule.slots then
+              result17 = 0
+            else
+              local full5 = s[3]
+              for left6 = written5 - rule.slots + 1, slot17 - rule.slots do
+                local slot18 = left6
+                local places14 = rule.slots + 1
+                full5 = full5 - s[4 + slot18 - (slot18 / places14 - slot18 / places14 % 1) * places14]
+              end
+              result17 = full5
+            end
+          end
+          s[3] = result17
+          for passed2 = s[2] + 1 > slot17 - rule.slots and s[2] + 1 or slot17 - rule.slots, slot17 do
+            local slot19 = passed2
+            local places15 = rule.slots + 1
+            s[4 + slot19 - (slot19 / places15 - slot19 / places15 % 1) * places15] = 0
+          end
+          s[2] = slot17
+        end
+        local slot20 = s[2]
+        local places16 = rule.slots + 1
+        local present2 = 4 + slot20 - (slot20 / places16 - slot20 / places16 % 1) * places16
+        s[present2] = s[present2] + cost4
+        s[3] = s[3] + cost4
+        result15 = atUs6 - nowUs
+      end
+      local chosen16
+      if cost4 > 0 then
+        chosen16 = true
       else
         outcome = 'limited'
         retryUs = 0
-        chosen27 = false
+        chosen16 = false
       end
-      result6 = chosen27
+      result6 = chosen16
     end
     if not result6 then
       granted = false
     end
-    local atUs4 = s[1] > nowUs and s[1] or nowUs
-    resetUs = max(atUs4, newestLeavesUs(rule, s, 1)) - nowUs
+    local atUs7 = s[1] > nowUs and s[1] or nowUs
+    resetUs = max(atUs7, newestLeavesUs(rule, s, 1)) - nowUs
     enteredUs = nowUs
   end
 end
@@ -12945,65 +11591,31 @@ end
 local lessOneUs = chosen3
 local lessOnePart = remainder0
 local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
+local mostUsed = 4503599627370496 / periodUs - 4503599627370496 / periodUs % 1
 local function agree(cell, nowUs, granted)
   local s = cell.s
   local cost = cell.cost
   local verdict = cell.verdict
   local granted2 = granted
-  local chosen5
+  local chosen2
   if cell.isHeld then
-    local chosen4
-    if not (s[1] - nowUs < toleranceUs) then
-      local result
-      if not (s[3] >= 0) then
-        local aheadUs = s[1] - nowUs
-        local chosen
-        if not (aheadUs < toleranceUs or aheadUs == toleranceUs and s[2] <= tolerancePart) then
-          s[1] = nowUs + toleranceUs
-          s[2] = tolerancePart
-          chosen = true
-        else
-          chosen = false
-        end
-        result = chosen
-      else
-        local chosen2
-        if s[3] - nowUs > windowUs then
-          local aheadUs2 = s[3] - nowUs
-          s[1] = s[1] - aheadUs2
-          s[3] = nowUs
-          chosen2 = true
-        else
-          chosen2 = false
-        end
-        if not chosen2 then
-          result = false
-        else
-          local chosen3
-          if s[3] == nowUs then
-            local aheadUs3 = s[1] - nowUs
-            chosen3 = aheadUs3 < toleranceUs or aheadUs3 == toleranceUs and s[2] <= tolerancePart
-          else
-            chosen3 = false
-          end
-          if chosen3 then
-            s[3] = -1
-          end
-          result = true
-        end
-      end
-      chosen4 = result
+    local chosen
+    if s[3] - nowUs > windowUs then
+      local aheadUs2 = s[3] - nowUs
+      s[1] = s[1] - aheadUs2
+      s[3] = nowUs
+      chosen = true
     else
-      chosen4 = false
+      chosen = false
     end
-    chosen5 = chosen4
+    chosen2 = chosen
   else
     s[1] = 0
     s[2] = 0
     s[3] = 0
-    chosen5 = false
+    chosen2 = false
   end
-  cell.changed = chosen5
+  cell.changed = chosen2
   verdict.outcome = 'allowed'
   verdict.retryUs = 0
   verdict.delayUs = 0
@@ -13013,12 +11625,12 @@ local function agree(cell, nowUs, granted)
     granted2 = false
   elseif cost > 0 then
     local room = capacity - cost
-    local result2
+    local result
     do
       local atUs = s[3] > nowUs and s[3] or nowUs
       local us = s[1] - atUs
       if us < 0 then
-        result2 = 0
+        result = 0
       else
         local part = s[2]
         if room == capacity - 1 then
@@ -13026,24 +11638,24 @@ local function agree(cell, nowUs, granted)
           part = part - lessOnePart
         else
           local product = room * periodUs
-          local chosen6
+          local chosen3
           if product <= 9007199254740991 then
             local quotient = product / permits - product / permits % 1
             remainder0 = product - quotient * permits
-            chosen6 = quotient
+            chosen3 = quotient
           else
-            chosen6 = mulDivWide(room, periodUs, permits)
+            chosen3 = mulDivWide(room, periodUs, permits)
           end
-          us = us - chosen6
+          us = us - chosen3
           part = part - remainder0
         end
         if part > 0 then
           us = us + 1
         end
-        result2 = us > 0 and us + atUs - nowUs or 0
+        result = us > 0 and us + atUs - nowUs or 0
       end
     end
-    local waitUs = result2
+    local waitUs = result
     if waitUs > 0 then
       verdict.outcome = 'limited'
       verdict.retryUs = waitUs
@@ -13086,49 +11698,34 @@ local function finish(cell, nowUs, isTaken)
       us = us + 1
       part = part - permits
     end
-    if us - atUs > 3196800000000000 then
-      us = atUs + 3196800000000000
-      part = 0
-    end
     s[1] = us
     s[2] = part
     s[3] = atUs
-    local lateUs2 = atUs - nowUs
-    local chosen2
-    if s[3] == nowUs then
-      local aheadUs = s[1] - nowUs
-      chosen2 = aheadUs < toleranceUs or aheadUs == toleranceUs and s[2] <= tolerancePart
-    else
-      chosen2 = false
-    end
-    if chosen2 then
-      s[3] = -1
-    end
-    lateUs = lateUs2
+    lateUs = atUs - nowUs
   end
   local us2 = s[1] - (s[3] > nowUs and s[3] or nowUs)
-  local chosen5
+  local chosen4
   if us2 < 0 then
-    chosen5 = 0
+    chosen4 = 0
   else
     local add = s[2]
     local sum = us2 * permits + add
-    local chosen4
+    local chosen3
     if sum <= 9007199254740991 then
-      chosen4 = sum / periodUs + -(sum / periodUs) % 1
+      chosen3 = sum / periodUs + -(sum / periodUs) % 1
     else
       local result
       do
         local product2 = us2 * permits
-        local chosen3
+        local chosen2
         if product2 <= 9007199254740991 then
           local quotient2 = product2 / periodUs - product2 / periodUs % 1
           remainder0 = product2 - quotient2 * periodUs
-          chosen3 = quotient2
+          chosen2 = quotient2
         else
-          chosen3 = mulDivWide(us2, permits, periodUs)
+          chosen2 = mulDivWide(us2, permits, periodUs)
         end
-        local whole = chosen3
+        local whole = chosen2
         if add == 0 then
           result = whole
         else
@@ -13139,12 +11736,12 @@ local function finish(cell, nowUs, isTaken)
         end
       end
       local quotient4 = result
-      chosen4 = remainder0 == 0 and quotient4 or quotient4 + 1
+      chosen3 = remainder0 == 0 and quotient4 or quotient4 + 1
     end
-    chosen5 = chosen4
+    chosen4 = chosen3
   end
-  local used = chosen5
-  local lateUs3 = lateUs
+  local used = chosen4
+  local lateUs2 = lateUs
   verdict.remaining = 0 > capacity - used and 0 or capacity - used
   local result2
   do
@@ -13157,7 +11754,7 @@ local function finish(cell, nowUs, isTaken)
     end
   end
   verdict.resetUs = result2
-  verdict.enteredUs = nowUs + lateUs3
+  verdict.enteredUs = nowUs + lateUs2
 end
 return agree, finish, 3, 3, windowUs
 `,
@@ -13256,6 +11853,7 @@ end
 local lessOneUs = chosen3
 local lessOnePart = remainder0
 local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
+local mostUsed = 4503599627370496 / periodUs - 4503599627370496 / periodUs % 1
 local function agree(cell, nowUs, granted)
   local s = cell.s
   local cost = cell.cost
@@ -13265,8 +11863,8 @@ local function agree(cell, nowUs, granted)
   if cell.isHeld then
     local chosen
     if s[3] - nowUs > windowUs then
-      local aheadUs = s[3] - nowUs
-      s[1] = s[1] - aheadUs
+      local aheadUs2 = s[3] - nowUs
+      s[1] = s[1] - aheadUs2
       s[3] = nowUs
       chosen = true
     else
@@ -13325,12 +11923,12 @@ local function agree(cell, nowUs, granted)
       verdict.retryUs = waitUs
       granted2 = false
     else
-      local result3
+      local result2
       do
         local atUs2 = s[3] > nowUs and s[3] or nowUs
         local us2 = s[1] - atUs2
         if us2 < 0 then
-          result3 = 0
+          result2 = 0
         else
           local part2 = s[2]
           if 0 == capacity - 1 then
@@ -13352,10 +11950,10 @@ local function agree(cell, nowUs, granted)
           if part2 > 0 then
             us2 = us2 + 1
           end
-          result3 = us2 > 0 and us2 + atUs2 - nowUs or 0
+          result2 = us2 > 0 and us2 + atUs2 - nowUs or 0
         end
       end
-      verdict.delayUs = result3
+      verdict.delayUs = result2
     end
   end
   return granted2
@@ -13393,10 +11991,6 @@ local function finish(cell, nowUs, isTaken)
     if part >= permits then
       us = us + 1
       part = part - permits
-    end
-    if us - atUs > 3196800000000000 then
-      us = atUs + 3196800000000000
-      part = 0
     end
     s[1] = us
     s[2] = part
@@ -13458,9 +12052,7 @@ local function finish(cell, nowUs, isTaken)
 end
 return agree, finish, 3, 3, windowUs
 `,
-  slidingLog: `local max = math.max
-local min = math.min
-local huge = math.huge
+  slidingLog: `local huge = math.huge
 -- Moves so many words of a state; the two places may overlap.
 local function moveWords(s, to, from, count)
   if to < from then
@@ -13581,48 +12173,6 @@ local function entryReaching(s, i, from, sum, most)
   return entry + low
 end
 
--- The first entry of this microsecond or a later one, from one on; the newest, if there is none.
--- Mostly it is one of the newest, so it is searched for from there.
-local function entryFrom(s, i, from, timeUs)
-  local high = s[i + 1] - 1
-  if s[i + 5] <= timeUs then
-    return high
-  end
-  local step = 1
-  local low = high - step
-  while low >= from and timeAt(s, i, placeOf(s, i, low)) >= timeUs do
-    high = low
-    step = 2 * step
-    low = high - step
-  end
-  low = low > from - 1 and low or from - 1
-  while high - low > 1 do
-    local middle = (low + high) / 2 - (low + high) / 2 % 1
-    if timeAt(s, i, placeOf(s, i, middle)) < timeUs then
-      low = middle
-    else
-      high = middle
-    end
-  end
-  return high
-end
-
-local function countAt(s, i, place)
-  return s[i + 10 + place * 2] - sumBefore(s, i, place)
-end
-
-local function countOf(s, i, entry)
-  return entry == s[i + 1] - 1 and s[i + 6] or countAt(s, i, placeOf(s, i, entry))
-end
-
-local function timeOf(s, i, entry)
-  return entry == s[i + 1] - 1 and s[i + 5] or timeAt(s, i, placeOf(s, i, entry))
-end
-
-local function addToSum(s, i, place, count)
-  s[i + 10 + place * 2] = s[i + 10 + place * 2] + count
-end
-
 local function put(s, i, place, timeUs, sum)
   s[i + 10 + place * 2] = sum
   s[i + 10 + place * 2 + 1] = timeUs
@@ -13642,123 +12192,15 @@ local function reverse(s, i, from, to)
   end
 end
 
--- The oldest entry, of this time, stands first in the ring, or is the newest.
-local function begin(s, i, timeUs)
-  s[i] = 0
-  s[i + 7] = timeUs
-  s[i + 8] = 0
-end
-
--- Moves all entries of the ring to its front, without those that count nothing.
-local function straighten(s, i)
-  local stored = s[i + 1] - 1
-  local room = s[i + 4]
-  local first = s[i]
-  for entry = stored - 1, 0, -1 do
-    local place = placeOf(s, i, entry)
-    addToSum(s, i, place, -sumBefore(s, i, place))
-  end
-  if first + stored > room then
-    reverse(s, i, 0, first)
-    reverse(s, i, first, room)
-    reverse(s, i, 0, room)
-  elseif first > 0 then
-    moveWords(s, i + 10, i + 10 + first * 2, stored * 2)
-  end
-  local kept = 0
-  local sum = 0
-  for place = 0, stored - 1 do
-    local count = s[i + 10 + place * 2]
-    if count > 0 then
-      sum = kept % 256 == 0 and count or sum + count
-      put(s, i, kept, s[i + 10 + place * 2 + 1], sum)
-      kept = kept + 1
-    end
-  end
-  s[i + 1] = kept + 1
-  s[i + 3] = sum
-  begin(s, i, kept > 0 and s[i + 10 + 0 * 2 + 1] or s[i + 5])
-end
-
--- Makes room for one more entry in the ring, of a log that has a newest one.
-local function makeRoom(to, s, i)
-  local stored = s[i + 1] - 1
-  local room = s[i + 4]
-  if stored < room and (room <= 64 or stored > room / 4) then
-    return
-  end
-  local most = ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 - ((s.length - i < to.words and s.length - i or to.words) - 10) / 2 % 1
-  if room >= most or stored < room or s[i] > 0 then
-    straighten(s, i)
-  end
-  s[i + 4] = min(most, max(stored < room and 0 or room, s[i + 1] + (s[i + 1] / 4 - s[i + 1] / 4 % 1)))
-end
-
-local function sumAt(s, i, place)
-  return s[i + 10 + place * 2]
-end
-
--- Makes an entry that counts nothing before another: those of the ring from there on move one place
--- on.
-local function insert(s, i, at, timeUs)
-  local newest = s[i + 1] - 1
-  for entry = newest - 1, at, -1 do
-    local place = placeOf(s, i, entry)
-    local count = countAt(s, i, place)
-    put(s, i, placeOf(s, i, entry + 1), s[i + 10 + place * 2 + 1], count)
-  end
-  put(s, i, placeOf(s, i, at), timeUs, 0)
-  for entry = at, newest do
-    local place = placeOf(s, i, entry)
-    addToSum(s, i, place, sumBefore(s, i, place))
-  end
-  s[i + 3] = sumAt(s, i, placeOf(s, i, newest))
-  s[i + 1] = newest + 2
-  if at == 0 then
-    s[i + 7] = timeUs
-  end
-end
-
--- Adds to what an entry counts: to its sum, and those of the entries behind it in its segment.
-local function addTo(s, i, entry, count)
-  local stored = s[i + 1] - 1
-  if entry == stored then
-    s[i + 6] = s[i + 6] + count
-  else
-    local place = placeOf(s, i, entry)
-    local run = (stored - entry) < (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place) and (stored - entry) or (256 - place % 256 < s[i + 4] - place and 256 - place % 256 or s[i + 4] - place)
-    for at = place, place + run - 1 do
-      addToSum(s, i, at, count)
-    end
-    if entry + run == stored then
-      s[i + 3] = s[i + 3] + count
-    end
-  end
-  s[i + 2] = s[i + 2] + count
-end
-
--- The same where the newest entry is of a later time.
-local function addBefore(to, s, i, timeUs, cost)
-  local entry = entryFrom(s, i, 0, timeUs)
-  if s[i + 2] > to.capacity then
-    while countOf(s, i, entry) == 0 do
-      entry = entry + 1
-    end
-  elseif timeOf(s, i, entry) > timeUs then
-    makeRoom(to, s, i)
-    entry = entryFrom(s, i, 0, timeUs)
-    insert(s, i, entry, timeUs)
-  end
-  addTo(s, i, entry, cost)
-end
-
 local capacity = figures[0]
-local room = capacity + (capacity / 4 - capacity / 4 % 1)
+local mostUsed = 2 * (1 > capacity and 1 or capacity)
+local room = mostUsed + (mostUsed / 4 - mostUsed / 4 % 1)
 local rule = {
   capacity = capacity,
   windowUs = figures[1],
   words = 10 + room * 2,
   freshWords = 10,
+  mostUsed = mostUsed,
 }
 local function agree(cell, nowUs, granted)
   local s = cell.s
@@ -13851,9 +12293,9 @@ local function finish(cell, nowUs, isTaken)
       if kept > 1 then
         local place = s[1] + left
         local place2 = place < s[5] and place or place - s[5]
-        local result3
+        local result2
         if place2 == s[1] then
-          result3 = s[9]
+          result2 = s[9]
         else
           local chosen
           if place2 % 256 == 0 then
@@ -13862,9 +12304,9 @@ local function finish(cell, nowUs, isTaken)
             local place3 = place2 - 1
             chosen = s[11 + place3 * 2]
           end
-          result3 = chosen
+          result2 = chosen
         end
-        s[9] = result3
+        s[9] = result2
         s[8] = s[11 + place2 * 2 + 1]
         s[1] = place2
       else
@@ -13875,100 +12317,93 @@ local function finish(cell, nowUs, isTaken)
       end
       s[2] = kept
     end
-    do
-      local isHeld = s[2] > 0
-      if isHeld and s[6] > atUs then
-        addBefore(rule, s, 1, atUs, cost)
-      else
-        if isHeld and (s[6] == atUs or s[3] > rule.capacity) then
-          s[7] = s[7] + cost
-        else
-          if s[2] > 0 then
-            do
-              local stored = s[2] - 1
-              local room = s[5]
-              if not (stored < room and (room <= 64 or stored > room / 4)) then
-                local most = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 % 1
-                if room >= most or stored < room or s[1] > 0 then
-                  local stored2 = s[2] - 1
-                  local room2 = s[5]
-                  local first = s[1]
-                  for entry = stored2 - 1, 0, -1 do
-                    local entry2 = entry
-                    local place4 = s[1] + entry2
-                    local place5 = place4 < s[5] and place4 or place4 - s[5]
-                    local result6
-                    if place5 == s[1] then
-                      result6 = s[9]
-                    else
-                      local chosen2
-                      if place5 % 256 == 0 then
-                        chosen2 = 0
-                      else
-                        local place6 = place5 - 1
-                        chosen2 = s[11 + place6 * 2]
-                      end
-                      result6 = chosen2
-                    end
-                    local count = -result6
-                    s[11 + place5 * 2] = s[11 + place5 * 2] + count
+    if s[2] > 0 and s[6] == atUs then
+      s[7] = s[7] + cost
+    else
+      if s[2] > 0 then
+        do
+          local stored = s[2] - 1
+          local room = s[5]
+          if not (stored < room and (room <= 64 or stored > room / 4)) then
+            local most = ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 - ((s.length - 1 < rule.words and s.length - 1 or rule.words) - 10) / 2 % 1
+            if room >= most or stored < room or s[1] > 0 then
+              local stored2 = s[2] - 1
+              local room2 = s[5]
+              local first = s[1]
+              for entry = stored2 - 1, 0, -1 do
+                local entry2 = entry
+                local place4 = s[1] + entry2
+                local place5 = place4 < s[5] and place4 or place4 - s[5]
+                local result4
+                if place5 == s[1] then
+                  result4 = s[9]
+                else
+                  local chosen2
+                  if place5 % 256 == 0 then
+                    chosen2 = 0
+                  else
+                    local place6 = place5 - 1
+                    chosen2 = s[11 + place6 * 2]
                   end
-                  if first + stored2 > room2 then
-                    reverse(s, 1, 0, first)
-                    reverse(s, 1, first, room2)
-                    reverse(s, 1, 0, room2)
-                  elseif first > 0 then
-                    moveWords(s, 11, 11 + first * 2, stored2 * 2)
-                  end
-                  local kept2 = 0
-                  local sum = 0
-                  for place7 = 0, stored2 - 1 do
-                    local place8 = place7
-                    local count2 = s[11 + place8 * 2]
-                    if count2 > 0 then
-                      sum = kept2 % 256 == 0 and count2 or sum + count2
-                      local earlier = kept2
-                      local place9 = place7
-                      local timeUs2 = s[11 + place9 * 2 + 1]
-                      local sum2 = sum
-                      s[11 + earlier * 2] = sum2
-                      s[11 + earlier * 2 + 1] = timeUs2
-                      kept2 = kept2 + 1
-                    end
-                  end
-                  s[2] = kept2 + 1
-                  s[4] = sum
-                  local timeUs3 = kept2 > 0 and s[12] or s[6]
-                  s[1] = 0
-                  s[8] = timeUs3
-                  s[9] = 0
+                  result4 = chosen2
                 end
-                local earlier2 = stored < room and 0 or room
-                local entries = s[2]
-                s[5] = most < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
+                local count = -result4
+                s[11 + place5 * 2] = s[11 + place5 * 2] + count
               end
+              if first + stored2 > room2 then
+                reverse(s, 1, 0, first)
+                reverse(s, 1, first, room2)
+                reverse(s, 1, 0, room2)
+              elseif first > 0 then
+                moveWords(s, 11, 11 + first * 2, stored2 * 2)
+              end
+              local kept2 = 0
+              local sum = 0
+              for place7 = 0, stored2 - 1 do
+                local place8 = place7
+                local count2 = s[11 + place8 * 2]
+                if count2 > 0 then
+                  sum = kept2 % 256 == 0 and count2 or sum + count2
+                  local earlier = kept2
+                  local place9 = place7
+                  local timeUs2 = s[11 + place9 * 2 + 1]
+                  local sum2 = sum
+                  s[11 + earlier * 2] = sum2
+                  s[11 + earlier * 2 + 1] = timeUs2
+                  kept2 = kept2 + 1
+                end
+              end
+              s[2] = kept2 + 1
+              s[4] = sum
+              local timeUs3 = kept2 > 0 and s[12] or s[6]
+              s[1] = 0
+              s[8] = timeUs3
+              s[9] = 0
             end
-            local entry3 = s[2] - 1
-            local place10 = s[1] + entry3
-            local place11 = place10 < s[5] and place10 or place10 - s[5]
-            local sum3 = s[7] + (place11 % 256 == 0 and 0 or s[4])
-            local timeUs4 = s[6]
-            s[11 + place11 * 2] = sum3
-            s[11 + place11 * 2 + 1] = timeUs4
-            s[4] = sum3
+            local earlier2 = stored < room and 0 or room
+            local entries = s[2]
+            s[5] = most < (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1)) and most or (earlier2 > entries + (entries / 4 - entries / 4 % 1) and earlier2 or entries + (entries / 4 - entries / 4 % 1))
           end
-          s[2] = s[2] + 1
-          s[7] = cost
         end
-        s[6] = atUs
-        if s[2] == 1 then
-          s[1] = 0
-          s[8] = atUs
-          s[9] = 0
-        end
-        s[3] = s[3] + cost
+        local entry3 = s[2] - 1
+        local place10 = s[1] + entry3
+        local place11 = place10 < s[5] and place10 or place10 - s[5]
+        local sum3 = s[7] + (place11 % 256 == 0 and 0 or s[4])
+        local timeUs4 = s[6]
+        s[11 + place11 * 2] = sum3
+        s[11 + place11 * 2 + 1] = timeUs4
+        s[4] = sum3
       end
+      s[2] = s[2] + 1
+      s[6] = atUs
+      s[7] = cost
     end
+    if s[2] == 1 then
+      s[1] = 0
+      s[8] = atUs
+      s[9] = 0
+    end
+    s[3] = s[3] + cost
     s[10] = atUs
     lateUs = atUs - nowUs
   end
@@ -13986,7 +12421,7 @@ local function neededWords(s)
     local held = s[2]
     local first = s[1]
     local room = s[5]
-    if held - 1 > room or held > 0 and first > 0 and first >= room then
+    if room > 300000 or held - 1 > room or held > 0 and first > 0 and first >= room then
       result = huge
     else
       local chosen
@@ -14018,15 +12453,6 @@ end
 -- The remainder of the last \`mulDiv\`. A typed array, so that handing back a second number allocates
 -- nothing.
 local remainder0 = 0
-
-local function greatestCommonDivisor(a, b)
-  while b ~= 0 do
-    local rest = a % b
-    a = b
-    b = rest
-  end
-  return a
-end
 
 -- Exact for a product below 2^53: to be rounded up to a whole number k that it has not reached,
 -- product / c would have to lie within half a unit of the last place of k, and then k x c would be
@@ -14083,37 +12509,14 @@ local function mulDiv(a, b, c)
   return product <= 9007199254740991 and divide(product, c) or mulDivWide(a, b, c)
 end
 
--- (a x b + add) / c, where c + add is below 2^53: quotient returned, remainder left, like \`mulDiv\`.
-local function mulAddDiv(a, b, add, c)
-  local whole = mulDiv(a, b, c)
-  if add == 0 then
-    return whole
-  end
-  local extra = divide(remainder0 + add, c)
-  return whole + extra
-end
-
-local function mulAddDivUpWide(a, b, add, c)
-  local quotient = mulAddDiv(a, b, add, c)
-  return remainder0 == 0 and quotient or quotient + 1
-end
-
--- (a x b + add) / c, rounded up, for the same operands. Leaves no remainder. The quick division is
--- exact for the reason given at \`divide\`.
-local function mulAddDivUp(a, b, add, c)
-  local sum = a * b + add
-  return sum <= 9007199254740991 and sum / c + -(sum / c) % 1 or mulAddDivUpWide(a, b, add, c)
-end
-
 -- From src/algorithms/sliding-window/sliding-window.ts.
 
 -- The result of the last \`look\`: the present slot, how far into it, and the counts of the slots in
 -- full and of the oldest one.
 local seen0, seen1, seen2, seen3 = 0, 0, 0, 0
 
--- Where the count of a slot stands. Slots before 1970 have negative numbers, but no more of them
--- than a window has. Not by \`%\`, which is a call of a function in C for numbers that are no small
--- integers to V8.
+-- Where the count of a slot stands. Not by \`%\`, which is a call of a function in C for numbers that
+-- are no small integers to V8.
 local function placeOf(own, i, slot)
   local places = own.slots + 1
   return i + 3 + slot - (slot / places - slot / places % 1) * places
@@ -14122,11 +12525,6 @@ end
 -- The count of a slot of the window. Slots that have not been written yet have none.
 local function countOf(own, s, i, slot)
   return slot > s[i + 1] and 0 or s[placeOf(own, i, slot)]
-end
-
--- The first microsecond that lies at or behind an offset into a slot.
-local function startUs(rule, slot, offset)
-  return mulAddDivUp(slot, rule.periodUs, offset, rule.perPeriod)
 end
 
 -- When no more than \`room\` is in use: within some slot from the present one on, as its oldest count
@@ -14140,17 +12538,17 @@ local function firstFitUs(own, s, i, room)
     local oldest = countOf(own, s, i, leaving)
     if full <= room then
       if full + oldest <= room then
-        return startUs(own, slot, 0)
+        return slot * own.slotUs
       end
-      local fadedTo = mulDiv(room - full, own.periodUs, oldest)
+      local fadedTo = mulDiv(room - full, own.slotUs, oldest)
       if fadedTo > 0 then
-        return startUs(own, slot, own.periodUs - fadedTo)
+        return (slot + 1) * own.slotUs - fadedTo
       end
     end
     full = full - countOf(own, s, i, leaving + 1)
     slot = slot + 1
   end
-  return startUs(own, last, 0)
+  return last * own.slotUs
 end
 
 -- When the newest slot that has a count leaves the window; 0 if there is none.
@@ -14158,50 +12556,29 @@ local function newestLeavesUs(own, s, i)
   local latest = s[i + 1]
   for slot = latest, latest - own.slots, -1 do
     if s[placeOf(own, i, slot)] > 0 then
-      return startUs(own, slot + own.slots + 1, 0)
+      return (slot + own.slots + 1) * own.slotUs
     end
   end
   return 0
 end
 
-local lengthUs = figures[1]
 local slots = figures[2]
-local divisor = greatestCommonDivisor(slots, lengthUs)
-local perPeriod = slots / divisor
-local periodUs = lengthUs / divisor
-local a = slots + 1
-local sum = a * periodUs
-local chosen2
-if sum <= 9007199254740991 then
-  chosen2 = sum / perPeriod + -(sum / perPeriod) % 1
-else
-  local product = a * periodUs
-  local chosen
-  if product <= 9007199254740991 then
-    local quotient = product / perPeriod - product / perPeriod % 1
-    remainder0 = product - quotient * perPeriod
-    chosen = quotient
-  else
-    chosen = mulDivWide(a, periodUs, perPeriod)
-  end
-  local whole = chosen
-  chosen2 = remainder0 == 0 and whole or whole + 1
-end
+local slotUs = figures[1] / slots - figures[1] / slots % 1
 local rule = {
   capacity = figures[0],
-  windowUs = chosen2,
+  windowUs = (slots + 1) * slotUs,
   words = 3 + slots + 1,
   freshWords = 3 + slots + 1,
+  mostUsed = 4294967295,
   slots = slots,
-  perPeriod = perPeriod,
-  periodUs = periodUs,
+  slotUs = slotUs,
 }
 local function agree(cell, nowUs, granted)
   local s = cell.s
   local cost = cell.cost
   local verdict = cell.verdict
   local granted2 = granted
-  local chosen8
+  local chosen6
   if cell.isHeld then
     local result
     do
@@ -14222,21 +12599,10 @@ local function agree(cell, nowUs, granted)
           if chosen then
             result2 = s[3]
           else
-            local a = s[1] > atUs and s[1] or atUs
-            local b = rule.perPeriod
-            local c = rule.periodUs
-            local product = a * b
-            local chosen2
-            if product <= 9007199254740991 then
-              local quotient = product / c - product / c % 1
-              remainder0 = product - quotient * c
-              chosen2 = quotient
-            else
-              chosen2 = mulDivWide(a, b, c)
-            end
-            local slot2 = chosen2
+            local atUs2 = s[1] > atUs and s[1] or atUs
+            local slot2 = atUs2 / rule.slotUs - atUs2 / rule.slotUs % 1
             seen0 = slot2
-            seen1 = remainder0
+            seen1 = atUs2 - slot2 * rule.slotUs
             local result3
             do
               local written = s[2]
@@ -14254,59 +12620,48 @@ local function agree(cell, nowUs, granted)
             end
             seen2 = result3
             local slot4 = slot2 - rule.slots
-            local chosen3
+            local chosen2
             if slot4 > s[2] then
-              chosen3 = 0
+              chosen2 = 0
             else
               local places3 = rule.slots + 1
-              chosen3 = s[4 + slot4 - (slot4 / places3 - slot4 / places3 % 1) * places3]
+              chosen2 = s[4 + slot4 - (slot4 / places3 - slot4 / places3 % 1) * places3]
             end
-            seen3 = chosen3
+            seen3 = chosen2
             local earlier = seen2
             local count = seen3
             local offset = seen1
-            local chosen6
+            local chosen5
             if count == 0 then
-              chosen6 = 0
+              chosen5 = 0
             else
-              local b2 = rule.periodUs - offset
-              local c2 = rule.periodUs
-              local sum = count * b2
-              local chosen5
+              local b = rule.slotUs - offset
+              local c = rule.slotUs
+              local sum = count * b
+              local chosen4
               if sum <= 9007199254740991 then
-                chosen5 = sum / c2 + -(sum / c2) % 1
+                chosen4 = sum / c + -(sum / c) % 1
               else
-                local product2 = count * b2
-                local chosen4
-                if product2 <= 9007199254740991 then
-                  local quotient2 = product2 / c2 - product2 / c2 % 1
-                  remainder0 = product2 - quotient2 * c2
-                  chosen4 = quotient2
+                local product = count * b
+                local chosen3
+                if product <= 9007199254740991 then
+                  local quotient = product / c - product / c % 1
+                  remainder0 = product - quotient * c
+                  chosen3 = quotient
                 else
-                  chosen4 = mulDivWide(count, b2, c2)
+                  chosen3 = mulDivWide(count, b, c)
                 end
-                local whole = chosen4
-                chosen5 = remainder0 == 0 and whole or whole + 1
+                local whole = chosen3
+                chosen4 = remainder0 == 0 and whole or whole + 1
               end
-              chosen6 = chosen5
+              chosen5 = chosen4
             end
-            result2 = earlier + chosen6
+            result2 = earlier + chosen5
           end
         end
         local permits = result2
         s[1] = nowUs
-        local b3 = rule.perPeriod
-        local c3 = rule.periodUs
-        local product3 = nowUs * b3
-        local chosen7
-        if product3 <= 9007199254740991 then
-          local quotient3 = product3 / c3 - product3 / c3 % 1
-          remainder0 = product3 - quotient3 * c3
-          chosen7 = quotient3
-        else
-          chosen7 = mulDivWide(nowUs, b3, c3)
-        end
-        s[2] = chosen7
+        s[2] = nowUs / rule.slotUs - nowUs / rule.slotUs % 1
         s[3] = permits
         clearWords(s, 4, rule.slots + 1)
         local slot5 = s[2]
@@ -14315,12 +12670,12 @@ local function agree(cell, nowUs, granted)
         result = true
       end
     end
-    chosen8 = result
+    chosen6 = result
   else
     clearWords(s, 1, rule.freshWords)
-    chosen8 = false
+    chosen6 = false
   end
-  cell.changed = chosen8
+  cell.changed = chosen6
   verdict.outcome = 'allowed'
   verdict.retryUs = 0
   verdict.delayUs = 0
@@ -14338,21 +12693,10 @@ local function agree(cell, nowUs, granted)
       if earlier2 + s[4 + slot6 - (slot6 / places5 - slot6 / places5 % 1) * places5] <= room then
         result5 = 0
       else
-        local a2 = s[1] > nowUs and s[1] or nowUs
-        local b4 = rule.perPeriod
-        local c4 = rule.periodUs
-        local product4 = a2 * b4
-        local chosen9
-        if product4 <= 9007199254740991 then
-          local quotient4 = product4 / c4 - product4 / c4 % 1
-          remainder0 = product4 - quotient4 * c4
-          chosen9 = quotient4
-        else
-          chosen9 = mulDivWide(a2, b4, c4)
-        end
-        local slot7 = chosen9
+        local atUs3 = s[1] > nowUs and s[1] or nowUs
+        local slot7 = atUs3 / rule.slotUs - atUs3 / rule.slotUs % 1
         seen0 = slot7
-        seen1 = remainder0
+        seen1 = atUs3 - slot7 * rule.slotUs
         local result6
         do
           local written2 = s[2]
@@ -14370,55 +12714,55 @@ local function agree(cell, nowUs, granted)
         end
         seen2 = result6
         local slot9 = slot7 - rule.slots
-        local chosen10
+        local chosen7
         if slot9 > s[2] then
-          chosen10 = 0
+          chosen7 = 0
         else
           local places7 = rule.slots + 1
-          chosen10 = s[4 + slot9 - (slot9 / places7 - slot9 / places7 % 1) * places7]
+          chosen7 = s[4 + slot9 - (slot9 / places7 - slot9 / places7 % 1) * places7]
         end
-        seen3 = chosen10
+        seen3 = chosen7
         local beside = room - seen2
         local oldest = seen3
-        local chosen15
+        local chosen12
         if beside >= oldest then
-          chosen15 = true
+          chosen12 = true
         else
-          local chosen14
+          local chosen11
           if beside >= 0 then
             local offset2 = seen1
-            local chosen13
+            local chosen10
             if oldest == 0 then
-              chosen13 = 0
+              chosen10 = 0
             else
-              local b5 = rule.periodUs - offset2
-              local c5 = rule.periodUs
-              local sum2 = oldest * b5
-              local chosen12
+              local b2 = rule.slotUs - offset2
+              local c2 = rule.slotUs
+              local sum2 = oldest * b2
+              local chosen9
               if sum2 <= 9007199254740991 then
-                chosen12 = sum2 / c5 + -(sum2 / c5) % 1
+                chosen9 = sum2 / c2 + -(sum2 / c2) % 1
               else
-                local product5 = oldest * b5
-                local chosen11
-                if product5 <= 9007199254740991 then
-                  local quotient5 = product5 / c5 - product5 / c5 % 1
-                  remainder0 = product5 - quotient5 * c5
-                  chosen11 = quotient5
+                local product2 = oldest * b2
+                local chosen8
+                if product2 <= 9007199254740991 then
+                  local quotient2 = product2 / c2 - product2 / c2 % 1
+                  remainder0 = product2 - quotient2 * c2
+                  chosen8 = quotient2
                 else
-                  chosen11 = mulDivWide(oldest, b5, c5)
+                  chosen8 = mulDivWide(oldest, b2, c2)
                 end
-                local whole2 = chosen11
-                chosen12 = remainder0 == 0 and whole2 or whole2 + 1
+                local whole2 = chosen8
+                chosen9 = remainder0 == 0 and whole2 or whole2 + 1
               end
-              chosen13 = chosen12
+              chosen10 = chosen9
             end
-            chosen14 = beside >= chosen13
+            chosen11 = beside >= chosen10
           else
-            chosen14 = false
+            chosen11 = false
           end
-          chosen15 = chosen14
+          chosen12 = chosen11
         end
-        if chosen15 then
+        if chosen12 then
           result5 = 0
         else
           result5 = firstFitUs(rule, s, 1, room) - nowUs
@@ -14442,18 +12786,7 @@ local function finish(cell, nowUs, isTaken)
   if isTaken and cost > 0 then
     cell.changed = true
     local atUs = s[1] > nowUs and s[1] or nowUs
-    local b = rule.perPeriod
-    local c = rule.periodUs
-    local product = atUs * b
-    local chosen
-    if product <= 9007199254740991 then
-      local quotient = product / c - product / c % 1
-      remainder0 = product - quotient * c
-      chosen = quotient
-    else
-      chosen = mulDivWide(atUs, b, c)
-    end
-    local slot = chosen
+    local slot = atUs / rule.slotUs - atUs / rule.slotUs % 1
     s[1] = atUs
     if not (slot == s[2]) then
       local result2
@@ -14488,32 +12821,21 @@ local function finish(cell, nowUs, isTaken)
   end
   local result3
   do
-    local chosen2
+    local chosen
     if s[1] >= nowUs then
       local slot5 = s[2] - rule.slots
       local places4 = rule.slots + 1
-      chosen2 = s[4 + slot5 - (slot5 / places4 - slot5 / places4 % 1) * places4] == 0
+      chosen = s[4 + slot5 - (slot5 / places4 - slot5 / places4 % 1) * places4] == 0
     else
-      chosen2 = false
+      chosen = false
     end
-    if chosen2 then
+    if chosen then
       result3 = s[3]
     else
-      local a = s[1] > nowUs and s[1] or nowUs
-      local b2 = rule.perPeriod
-      local c2 = rule.periodUs
-      local product2 = a * b2
-      local chosen3
-      if product2 <= 9007199254740991 then
-        local quotient2 = product2 / c2 - product2 / c2 % 1
-        remainder0 = product2 - quotient2 * c2
-        chosen3 = quotient2
-      else
-        chosen3 = mulDivWide(a, b2, c2)
-      end
-      local slot6 = chosen3
+      local atUs2 = s[1] > nowUs and s[1] or nowUs
+      local slot6 = atUs2 / rule.slotUs - atUs2 / rule.slotUs % 1
       seen0 = slot6
-      seen1 = remainder0
+      seen1 = atUs2 - slot6 * rule.slotUs
       local result4
       do
         local written2 = s[2]
@@ -14531,50 +12853,50 @@ local function finish(cell, nowUs, isTaken)
       end
       seen2 = result4
       local slot8 = slot6 - rule.slots
-      local chosen4
+      local chosen2
       if slot8 > s[2] then
-        chosen4 = 0
+        chosen2 = 0
       else
         local places6 = rule.slots + 1
-        chosen4 = s[4 + slot8 - (slot8 / places6 - slot8 / places6 % 1) * places6]
+        chosen2 = s[4 + slot8 - (slot8 / places6 - slot8 / places6 % 1) * places6]
       end
-      seen3 = chosen4
+      seen3 = chosen2
       local earlier = seen2
       local count = seen3
       local offset = seen1
-      local chosen7
+      local chosen5
       if count == 0 then
-        chosen7 = 0
+        chosen5 = 0
       else
-        local b3 = rule.periodUs - offset
-        local c3 = rule.periodUs
-        local sum = count * b3
-        local chosen6
+        local b = rule.slotUs - offset
+        local c = rule.slotUs
+        local sum = count * b
+        local chosen4
         if sum <= 9007199254740991 then
-          chosen6 = sum / c3 + -(sum / c3) % 1
+          chosen4 = sum / c + -(sum / c) % 1
         else
-          local product3 = count * b3
-          local chosen5
-          if product3 <= 9007199254740991 then
-            local quotient3 = product3 / c3 - product3 / c3 % 1
-            remainder0 = product3 - quotient3 * c3
-            chosen5 = quotient3
+          local product = count * b
+          local chosen3
+          if product <= 9007199254740991 then
+            local quotient = product / c - product / c % 1
+            remainder0 = product - quotient * c
+            chosen3 = quotient
           else
-            chosen5 = mulDivWide(count, b3, c3)
+            chosen3 = mulDivWide(count, b, c)
           end
-          local whole = chosen5
-          chosen6 = remainder0 == 0 and whole or whole + 1
+          local whole = chosen3
+          chosen4 = remainder0 == 0 and whole or whole + 1
         end
-        chosen7 = chosen6
+        chosen5 = chosen4
       end
-      result3 = earlier + chosen7
+      result3 = earlier + chosen5
     end
   end
   local used2 = result3
   local lateUs2 = lateUs
   verdict.remaining = 0 > rule.capacity - used2 and 0 or rule.capacity - used2
-  local atUs2 = s[1] > nowUs and s[1] or nowUs
-  verdict.resetUs = max(atUs2, newestLeavesUs(rule, s, 1)) - nowUs
+  local atUs3 = s[1] > nowUs and s[1] or nowUs
+  verdict.resetUs = max(atUs3, newestLeavesUs(rule, s, 1)) - nowUs
   verdict.enteredUs = nowUs + lateUs2
 end
 return agree, finish, rule.words, rule.freshWords, rule.windowUs
@@ -14674,6 +12996,7 @@ end
 local lessOneUs = chosen3
 local lessOnePart = remainder0
 local windowUs = tolerancePart > 0 and toleranceUs + 1 or toleranceUs
+local mostUsed = 4503599627370496 / periodUs - 4503599627370496 / periodUs % 1
 local function agree(cell, nowUs, granted)
   local s = cell.s
   local cost = cell.cost
@@ -14683,8 +13006,8 @@ local function agree(cell, nowUs, granted)
   if cell.isHeld then
     local chosen
     if s[3] - nowUs > windowUs then
-      local aheadUs = s[3] - nowUs
-      s[1] = s[1] - aheadUs
+      local aheadUs2 = s[3] - nowUs
+      s[1] = s[1] - aheadUs2
       s[3] = nowUs
       chosen = true
     else
@@ -14779,10 +13102,6 @@ local function finish(cell, nowUs, isTaken)
     if part >= permits then
       us = us + 1
       part = part - permits
-    end
-    if us - atUs > 3196800000000000 then
-      us = atUs + 3196800000000000
-      part = 0
     end
     s[1] = us
     s[2] = part

@@ -9,7 +9,7 @@
 import { MAX_WORDS } from '../../algorithms/codec.ts'
 import { KNOWN_FORMATS } from '../../algorithms/formats.ts'
 import { FORMATS } from '../../algorithms/list.ts'
-import { MAX_FILL_US, MAX_PERIOD_US, MAX_PERMITS } from '../../algorithms/rate.ts'
+import { MAX_PERIOD_US } from '../../algorithms/rate.ts'
 import * as lua from './script.generated.ts'
 
 type Verb = 'take' | 'charge' | 'settle'
@@ -34,8 +34,7 @@ const ALL: readonly string[] = FORMATS.map(({ algorithm }) => algorithm.type)
 const CONSTANTS = `local FORMATS = { ${FORMATS.map(({ format, algorithm }) => `[${format}] = '${algorithm.type}'`).join(', ')} }
 local FIGURES = { ${FORMATS.map(({ format, figures }) => `[${format}] = ${figures}`).join(', ')} }
 local KNOWN_FORMATS = '${KNOWN_FORMATS}'
-const.MAX_FIGURE, const.MAX_PERMITS = ${MAX_PERIOD_US}, ${MAX_PERMITS}
-const.MAX_FILL_US, const.MAX_WORDS = ${MAX_FILL_US}, ${MAX_WORDS}`
+const.MAX_FIGURE, const.MAX_WORDS = ${MAX_PERIOD_US}, ${MAX_WORDS}`
 
 /**
  * Puts values in the places that a text has for them, which are named by words that stand nowhere
@@ -46,7 +45,7 @@ function filled(text: string, values: Readonly<Record<string, string | number>>)
 }
 
 /**
- * Puts in the numbers that lines such as `const.BACK, const.MINUS_ONE = 8, 15` declare, and leaves
+ * Puts in the numbers that lines such as `const.WIDEST, const.BACK = 7, 8` declare, and leaves
  * out those lines, comments and indentation. As variables the numbers would cost time: a function
  * pays for each that it uses of those around it, whenever it is made.
  */

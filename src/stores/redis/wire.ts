@@ -93,7 +93,7 @@ function addRun(args: string[], call: ScriptCall, first: number, next: number): 
   const [{ rule, limit, cost }] = head.parts as [Part]
   args.push(verb, `${next - first}`, knownLabel(rule, limit))
   if (!isOwnEach(verb)) args.push(`${cost}`)
-  else args.push(ownOfEach(call.steps.slice(first, next)))
+  else args.push(ownOfEach(verb, call.steps.slice(first, next)))
 }
 
 /** Whether what a decision is about is written down for each of a run. */
@@ -102,17 +102,23 @@ function isOwnEach(verb: ShortVerb | undefined): boolean {
 }
 
 /**
- * The cost of each of a run and what it is about: the one word of its ticket, several as text, or
- * when it was entered where it has none. One text of JSON: Redis makes an object and a string of
- * Lua for every argument.
+ * The cost of each of a run and what it is about: to renew, its tokens, several of them as text;
+ * else when it was entered. Behind that stands, of a settlement, when the charge would have
+ * drained. One text of JSON: Redis makes an object and a string of Lua for every argument.
  */
-function ownOfEach(steps: readonly Step[]): string {
+function ownOfEach(verb: ShortVerb, steps: readonly Step[]): string {
   const own: (number | string)[] = []
   for (const { ofUs, parts } of steps) {
     const [{ cost, ticket }] = parts as [Part]
-    own.push(cost, ticket === undefined ? ofUs : ticket.words.length === 1 ? (ticket.words[0] as number) : ticket.words.join(' '))
+    if (verb === 'r') own.push(cost, tokensOf(ticket as Ticket))
+    else own.push(cost, ofUs)
+    if (verb === 's') own.push(ticket === undefined ? 0 : (ticket.words[0] as number))
   }
   return JSON.stringify(own)
+}
+
+function tokensOf({ words }: Ticket): number | string {
+  return words.length === 1 ? (words[0] as number) : words.join(' ')
 }
 
 function addAnyRun(args: string[], { op, aheadUs, ofUs, parts }: Step, spread: Spread | undefined, count: number): void {
@@ -157,9 +163,19 @@ function shortVerb({ op, aheadUs, ofUs, parts }: Step): ShortVerb | undefined {
   if (rule.algorithm.untilReleased && op === 'renew') return 'r'
   if (cost === 0) return undefined
   if (rule.algorithm.untilReleased && op === 'give') return 'g'
-  if (op === 'settle') return ofUs >= 0 && ticket?.numbers === (rule.algorithm.bookable ? rule.numbers : undefined) ? 's' : undefined
+  if (op === 'settle') return isPlainCharge(rule, ticket, ofUs) ? 's' : undefined
   if (ofUs >= 0) return undefined
   return op === 'take' ? 't' : op === 'charge' ? 'c' : undefined
+}
+
+/**
+ * Whether a charge was made under these numbers, was not booked ahead, and nothing of it came back.
+ */
+function isPlainCharge(rule: Rule, ticket: Ticket | undefined, ofUs: number): boolean {
+  if (ofUs < 0) return false
+  if (!rule.algorithm.bookable) return ticket === undefined
+  const [, enteredUs, dueUs, given] = ticket?.words ?? []
+  return ticket?.numbers === rule.numbers && enteredUs === ofUs && dueUs === ofUs && given === 0
 }
 
 const labels = new WeakMap<Rule, Map<string, string>>()
@@ -225,7 +241,7 @@ export class Reply {
     return undefined
   }
 
-  #readVerdict({ rule, verdict }: Part, { op, aheadUs }: Step): void {
+  #readVerdict({ verdict }: Part, { op }: Step): void {
     verdict.atUs = this.#atUs
     verdict.enteredUs = this.#atUs
     const first = this.#number()
@@ -242,7 +258,6 @@ export class Reply {
       verdict.delayUs = 0
     } else this.#readInFull(first, verdict)
     if (isGiven(op)) verdict.given = this.#number()
-    if (aheadUs >= 0) verdict.ticket = ticketOf(`${this.#values[this.#next++]}`, rule.numbers)
   }
 
   #readInFull(first: number, verdict: Verdict): void {
@@ -270,8 +285,4 @@ export class Reply {
 /** An error stands where there would be a number. */
 function isFailure(value: unknown): boolean {
   return typeof value !== 'number' && value !== undefined && !/^-?\d+$/.test(`${value}`)
-}
-
-function ticketOf(words: string, numbers: string): Ticket | undefined {
-  return words === '' ? undefined : { numbers, words: Float64Array.from(words.split(' '), Number) }
 }

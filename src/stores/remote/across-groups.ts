@@ -49,17 +49,13 @@ function stepOf({ scope, parts, aheadUs, ofUs, nowUs }: Step, op: Step['op'], in
   return new Step(op, scope, own, aheadUs, ofUs, nowUs)
 }
 
+/**
+ * One that was entered later than the others, by a clock that had stepped back, is found by its own
+ * time only.
+ */
 function giveBack(step: Step, verdicts: readonly Verdict[], run: RunStep): Promise<unknown> {
-  const isBooked = (_: unknown, k: number) => (verdicts[k] as Verdict).delayUs > 0 && verdicts[k]?.ticket !== undefined
-  const isNot = (_: unknown, k: number) => !isBooked(_, k)
-  const booked = step.parts.map((part, k) => part.with({ ticket: verdicts[k]?.ticket })).filter(isBooked)
-  const cancelled = booked.length === 0 ? [] : [{ op: 'give' as const, aheadUs: -1, ofUs: -1, parts: booked }]
-  // One that was entered later than the others, by a clock that had stepped back, is found by its
-  // own time only.
-  const given = giveBacks(step.parts.filter(isNot), chargesOf(step.parts, verdicts).filter(isNot))
-  return Promise.all(
-    [...cancelled, ...given].map(({ op, aheadUs, ofUs, parts }) => run(new Step(op, step.scope, parts, aheadUs, ofUs, step.nowUs))),
-  )
+  const given = giveBacks(step.parts, chargesOf(step.parts, verdicts))
+  return Promise.all(given.map(({ op, aheadUs, ofUs, parts }) => run(new Step(op, step.scope, parts, aheadUs, ofUs, step.nowUs))))
 }
 
 function inOrder(places: readonly (readonly number[])[], answers: readonly (readonly Verdict[])[]): Verdict[] {

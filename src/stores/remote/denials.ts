@@ -7,7 +7,7 @@
  * refused here while now < s + R, which is never later than the store would refuse it, and told to
  * wait until r + R, which is never too early.
  *
- * Only these end a refusal sooner: a refund, a reset, a cancellation, or a charge under other
+ * Only these end a refusal sooner: a refund, a reset, a settlement, or a charge under other
  * numbers, which may let the state drain at another pace.
  * So everything that this process was granted about a key drops its refusal. Calls of other
  * processes are not seen here: hence `maxUs`.
@@ -213,5 +213,5 @@ function later(verdict: Verdict, us: number): Verdict {
   const outcome = retryUs > 0 ? 'limited' : 'allowed'
   const resetUs = Math.max(0, verdict.resetUs - us)
   // Field by field: a spread takes several times as long.
-  return { outcome, remaining: verdict.remaining, retryUs, resetUs, delayUs: verdict.delayUs, atUs, enteredUs: atUs, ticket: undefined }
+  return { outcome, remaining: verdict.remaining, retryUs, resetUs, delayUs: Math.max(0, verdict.delayUs - us), atUs, enteredUs: atUs }
 }

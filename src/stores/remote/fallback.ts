@@ -60,7 +60,7 @@ function allowing(): Fallback {
       const cost = (step.op === 'take' || step.op === 'line' || isCharge) && verdict.outcome === 'allowed' ? (parts[k] as Part).cost : 0
       // Nothing is counted here, so every permit stays held.
       const given = step.op === 'renew' ? (step.parts[k]?.ticket?.words.length ?? 0) : 0
-      return { ...verdict, remaining: verdict.remaining - cost, given, ticket: undefined, degraded: true }
+      return { ...verdict, remaining: verdict.remaining - cost, given, degraded: true }
     })
   }
 }
@@ -68,7 +68,7 @@ function allowing(): Fallback {
 /** Nothing fits until the store is tried again, and what is given back is dropped. */
 function denied(step: Step, nowUs: number, retryUs: number): Verdict[] {
   return step.parts.map(({ cost, rule }): Verdict => {
-    const rest = { remaining: 0, resetUs: retryUs, delayUs: 0, atUs: nowUs, enteredUs: nowUs, ticket: undefined, degraded: true }
+    const rest = { remaining: 0, resetUs: retryUs, delayUs: 0, atUs: nowUs, enteredUs: nowUs, degraded: true }
     if (step.op === 'give' || step.op === 'settle' || step.op === 'renew' || cost === 0) return { outcome: 'allowed', retryUs: 0, ...rest }
     if (cost > rule.capacity && step.op !== 'charge') return { outcome: 'impossible', retryUs: Number.POSITIVE_INFINITY, ...rest }
     return { outcome: 'limited', retryUs, ...rest }
@@ -97,13 +97,11 @@ function deciding(share: number): Fallback {
     // A cost above the share, but within the limit, must wait for the store.
     const isBounded = op === 'take' || op === 'ask'
     if (isBounded && parts.some(({ rule, cost }) => cost > rule.capacity)) return denied(step, nowUs, retryUs)
-    // The memory does not give back, cancel or settle bookings and charges of the store.
-    const isOfTheStore =
-      (step.op === 'give' && step.parts.some(({ ticket }) => ticket !== undefined)) ||
-      (step.op === 'give' && step.ofUs >= 0 && step.ofUs < sinceUs)
+    // The memory neither gives back nor settles charges of the store.
+    const isOfTheStore = step.op === 'give' && step.ofUs >= 0 && step.ofUs < sinceUs
     if (step.op === 'settle' || isOfTheStore) return denied(step, nowUs, retryUs)
     // Nothing is booked ahead of the store's return: who may not act at once tries again.
     const verdicts = memory.apply(new Step(op, step.scope, parts, Math.min(step.aheadUs, 0), step.ofUs, undefined), nowUs)
-    return verdicts.map((verdict) => ({ ...verdict, ticket: undefined, degraded: true }))
+    return verdicts.map((verdict) => ({ ...verdict, degraded: true }))
   }
 }

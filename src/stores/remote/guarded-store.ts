@@ -354,7 +354,6 @@ function impossible({ parts }: Step, nowUs: number): Verdict[] {
       delayUs: 0,
       atUs: nowUs,
       enteredUs: nowUs,
-      ticket: undefined,
     }
   })
 }

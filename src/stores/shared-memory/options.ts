@@ -25,8 +25,8 @@ export interface SharedStoreOptions {
   readonly limits?: Limit | Readonly<Record<string, Limit>>
   /**
    * The same as a number of doubles, instead of `limits`: gcra 6, token bucket 6, leaky bucket 6,
-   * fixed window 8, sliding window 7 and its slots, sliding log 11 and two and a half times its
-   * limit, concurrency 342 and ten times `max`. Whole, 1 to 250,020, default 14.
+   * fixed window 8, sliding window 7 and its slots, sliding log 12 and five times its
+   * limit, concurrency 342 and ten times `max`. Whole, 1 to 500,020, default 14.
    */
   readonly recordWords?: number
   /**
@@ -45,7 +45,7 @@ export interface SharedStoreOptions {
 
 const MOST_KEYS = 16_000_000
 /** The largest sliding log fits, and little else. */
-const MOST_WORDS = 250_020
+const MOST_WORDS = 500_020
 const SECOND_MS = 1_000
 const HOUR_MS = 3_600_000
 const OPTION_NAMES = ['maxKeys', 'onFull', 'limits', 'recordWords', 'maxThreads', 'reclaimAfterMs']

@@ -1,7 +1,8 @@
 /**
  * The private copy of a record that a step works on. Each limit of the limiter has its place in it:
- * the figures of the rule that its state is written under, then its words. A limit without state
- * has 0 as its first figure, and as its second how many words follow.
+ * the figures of the rule that its state is written under, then its words. The first figure may be
+ * 0, so one more than that is written. A limit without state has 0 there, and then how many words
+ * follow.
  *
  * The words of some algorithms are more under some numbers than under others, so a record is read
  * by the figures in it: they say how many words follow. Nearly always a record lies as one of the
@@ -20,8 +21,8 @@ export interface RecordCopy {
   /** Where the states begin, each behind its figures. */
   readonly starts: readonly number[]
   /**
-   * The present figures, where they lie in `words`. Where all are there, every limit has a state
-   * under them.
+   * The present figures as they are written, where they lie in `words`. Where all are there, every
+   * limit has a state under them.
    */
   readonly figures: Float64Array
   /** Where a record is read to, and what is written: as long as one of the present numbers. */
@@ -133,8 +134,8 @@ export function recordCopy(limits: Scope['limits']): RecordCopy {
 }
 
 /**
- * Tells a cell under which rule its state is written. False if that has another number of words
- * than the present one.
+ * Tells a cell under which rule its state is written. False if that takes another number of words
+ * than the present one's.
  */
 function loadUnder(rule: Rule, cell: Cell): boolean {
   const own = ruleAt(rule, cell.s, cell.i)
@@ -167,6 +168,7 @@ function startsOf(rules: readonly Rule[], wordsOf: (rule: Rule, k: number, i: nu
 /** Notes the rule that the state which begins at `i` is written under. */
 function sign({ figures }: Rule, s: Float64Array, i: number): void {
   for (let k = 0; k < figures.length; k++) s[i - figures.length + k] = figures[k] as number
+  s[i - figures.length] = (figures[0] as number) + 1
 }
 
 /**
@@ -174,7 +176,13 @@ function sign({ figures }: Rule, s: Float64Array, i: number): void {
  * that was never written all figures are 0.
  */
 function wordsAt(rule: Rule, s: Float64Array, i: number): number {
-  return ruleAt(rule, s, i)?.words ?? ((s[i - rule.figures.length + 1] as number) || rule.words)
+  const own = ruleAt(rule, s, i)
+  return own === undefined ? (s[i - rule.figures.length + 1] as number) || rule.words : wordsOf(own, s, i)
+}
+
+/** How many words a state takes: a log keeps its entries under a smaller limit. */
+export function wordsOf({ algorithm, words }: Rule, s: Float64Array, i: number): number {
+  return algorithm.heldWords === undefined ? words : Math.max(words, algorithm.heldWords(s, i))
 }
 
 /**
@@ -185,16 +193,19 @@ const others = new WeakMap<Rule, Rule>()
 
 /** The rule that the state which begins at `i` is written under, or undefined if there is none. */
 function ruleAt(present: Rule, s: Float64Array, i: number): Rule | undefined {
-  if (s[i - present.figures.length] === 0) return undefined
+  const { length } = present.figures
+  const first = s[i - length] as number
+  if (first === 0) return undefined
   if (isSigned(present, s, i)) return present
   const known = others.get(present)
   if (known !== undefined && isSigned(known, s, i)) return known
-  const other = present.algorithm.ruleOf([...s.subarray(i - present.figures.length, i)])
+  const other = present.algorithm.ruleOf([first - 1, ...s.subarray(i - length + 1, i)])
   others.set(present, other)
   return other
 }
 
 function isSigned({ figures }: Rule, s: Float64Array, i: number): boolean {
-  for (let k = 0; k < figures.length; k++) if (figures[k] !== s[i - figures.length + k]) return false
+  if ((figures[0] as number) + 1 !== s[i - figures.length]) return false
+  for (let k = 1; k < figures.length; k++) if (figures[k] !== s[i - figures.length + k]) return false
   return true
 }

@@ -12,7 +12,7 @@ import type { OpenStates, Part, Scope, Step } from '../store.ts'
 import { ABSENT, type KeyScope, LONGEST_KEY, LOST } from './chain.ts'
 import { enter, holderWords } from './holders.ts'
 import type { Journals } from './journals.ts'
-import { recordCopy } from './record.ts'
+import { recordCopy, wordsOf } from './record.ts'
 import type { SharedTable } from './shared-table.ts'
 
 // As constants of this module: what is imported is read anew at each use.
@@ -51,6 +51,7 @@ export function sharedStates(shared: SharedParts, scope: Scope, keyScope: KeySco
   const { rules, starts, figures, words, cellsFor, clear, load, loadOther, holdersAt, idleInUs, packed } = recordCopy(scope.limits)
   const { thread } = journals
   const hasHolders = thread !== 0 && holderWords(rules) > 0
+  const mayBeLonger = rules.some(({ algorithm }) => algorithm.heldWords !== undefined)
   const { scope: number } = keyScope
   const count = scope.limits.length
 
@@ -79,6 +80,7 @@ export function sharedStates(shared: SharedParts, scope: Scope, keyScope: KeySco
         cell.isHeld = true
         for (let at = i - rule.figures.length; at < i; at++) if (words[at] !== figures[at]) isPresent = false
       }
+      if (mayBeLonger && isPresent) isPresent = areAsLong()
       if (!isPresent) place = readOther(place, key, cells)
       if (op === 'forget') {
         table.searchAgain()
@@ -116,6 +118,11 @@ export function sharedStates(shared: SharedParts, scope: Scope, keyScope: KeySco
       }
       onLost(lost)
     }
+  }
+
+  /** Whether the states that were read take no more words than the present numbers have. */
+  function areAsLong(): boolean {
+    return rules.every((rule, k) => wordsOf(rule, words, starts[k] as number) === rule.words)
   }
 
   /**
