@@ -55,6 +55,8 @@ export const LONG = [
   'test/waiting/crowds',
   'test/faults/shards',
   'test/govern/random-servers',
+  'test/conformance/rules-booking',
+  'test/conformance/rules-settling',
   'server/test/grpc-fuzz',
 ]
 
