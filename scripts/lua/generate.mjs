@@ -9,7 +9,7 @@ import { phasesFunction, plainFunction, takeAllFunction } from './take.mjs'
 import { Writer } from './writer.mjs'
 
 /** Members of an algorithm that only TypeScript calls. */
-const NOT_IN_LUA = new Set(['fields', 'heldWords', 'hasToken', 'bookedAhead'])
+const NOT_IN_LUA = new Set(['fields', 'heldWords', 'isState', 'hasToken', 'bookedAhead'])
 
 /** The functions that every script starts with. */
 export const prelude = PRELUDE

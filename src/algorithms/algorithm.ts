@@ -52,6 +52,12 @@ export interface Algorithm<R extends Rule = Rule> {
   /** Whether a limit has such figures: those of a state that is read may be anything. */
   isLimit(figures: readonly number[]): boolean
 
+  /**
+   * Whether words that are whole numbers can be a state, where that says more. The script of Redis
+   * has the same by hand (codec.lua, fast-path.lua).
+   */
+  isState?(own: R, s: Float64Array, i: number): boolean
+
   /** The rule that these figures stand for. */
   ruleOf(figures: readonly number[]): R
 

@@ -35,6 +35,23 @@ local function wordOf(tag, number, idleAtUs)
   return tag < const.TAGS_END and word >= 0 and word < const.NO_NUMBER and word or foreign('a word is out of range')
 end
 
+-- The formats of levels, and of windows that are counts.
+local function isLevel(format)
+  return format <= 3
+end
+local function isCounted(format)
+  return format == 4 or format == 7
+end
+
+-- Whether the words of a state can be one under a rule: a level has no more units than may be in
+-- use and a part that is one, and a window no larger count.
+local function isState(own, s)
+  if own.permits then
+    return s[2] < own.permits and (s[1] - s[3]) * own.permits <= const.MOST_UNITS
+  end
+  return not own.isCounted or s[3] <= const.MOST_COUNT
+end
+
 -- What only states of more words need, made when it is first needed.
 local function newLong()
   local floor, rep, char = math.floor, string.rep, string.char

@@ -46,6 +46,7 @@ local function ruleOf(label, isKnown)
     foreign('its figures are no limit of the type ' .. FORMATS[format])
   end
   local rule = algorithm.ruleOf(figures)
+  rule.isCounted = isCounted(format)
   rule.label, rule.forms, rule.heads, rule.neededWords = label, {}, {}, rule.algorithm.neededWords
   rules[label] = rule
   return rule

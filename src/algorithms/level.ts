@@ -99,6 +99,12 @@ export function isLevel(figures: readonly number[]): boolean {
   return greatestCommonDivisor(permits, periodUs) === 1
 }
 
+/** Whether these words are a level: no more units than may be in use, and a part that is one. */
+export function isLevelState(own: LevelRule, s: Float64Array, i: number): boolean {
+  const us = (s[i + TAT] as number) - (s[i + AT] as number)
+  return (s[i + PART] as number) < own.permits && us * own.permits <= MOST_UNITS
+}
+
 export function levelUsed(own: LevelRule, s: Float64Array, i: number, nowUs: number): number {
   const us = (s[i + TAT] as number) - effectiveUs(s, i, nowUs)
   return us < 0 ? 0 : mulAddDivUp(us, own.permits, s[i + PART] as number, own.periodUs)

@@ -1,6 +1,8 @@
 -- What a label and the tags of a record say (see codec.ts). Both the shortest way through a script
 -- (fast-path.lua) and everything else (codec.lua) need it.
 
+-- The most units of a level, and the largest count of a window.
+const.MOST_UNITS, const.MOST_COUNT = 4503599627370496, 4294967295
 const.NO_NUMBER, const.MAX_BACK = 9007199254740992, 281474976710656
 -- From the first of these tags on a word may be out of range: one of seven bytes, and those that
 -- are counted back. No word has the last one.

@@ -1,16 +1,18 @@
 /** For stores that keep states as bytes (codec.ts): a state, as `decide` wants it. */
+import type { Rule } from '../algorithms/algorithm.ts'
 import type { StateRecord } from '../algorithms/codec.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { Part } from './step.ts'
 
 /**
  * Points a part at a copy of its state, with room for one more charge. Undefined: the store holds
- * nothing for it. Throws where the state is of another algorithm: one cannot read what another
- * counted.
+ * nothing for it. Throws where the state is of another algorithm, because one cannot read what
+ * another counted, and where no state has such words.
  */
 export function load(part: Part, record: StateRecord | undefined): void {
   const { algorithm, words, freshWords } = part.rule
   if (record !== undefined && record.rule.algorithm.type !== algorithm.type) throw ofAnother(part, record.rule.algorithm.type)
+  if (record?.rule.algorithm.isState?.(record.rule, record.words, 0) === false) throw outOfRange(part, record.rule)
   const own = record?.rule ?? part.rule
   const held = record?.words
   const needed = algorithm.neededWords?.(held ?? new Float64Array(freshWords), 0) ?? words
@@ -20,6 +22,11 @@ export function load(part: Part, record: StateRecord | undefined): void {
   part.i = 0
   part.own = own
   part.isHeld = record !== undefined
+}
+
+function outOfRange({ limit, key }: Part, { algorithm, numbers }: Rule): SluiceError {
+  const what = `limit '${limit}' of key ${shown(key)} holds words that no ${algorithm.type} of ${numbers} has`
+  return new SluiceError('STORE', `${what} (reset the key)`, { isolated: true })
 }
 
 function ofAnother({ limit, key, rule }: Part, held: string): SluiceError {

@@ -350,7 +350,7 @@ describe('the size of what is imported, minified and gzipped,', () => {
   // head. Then by 50: a pace that cannot be counted exactly is kept a little slower, which limits
   // without a pace do not bring. Then by 200: the queue works out when permits come due, because no
   // store tells it more than when a booking may be acted on.
-  const MOST_BYTES = 20_950
+  const MOST_BYTES = 21_000
   const MOST_WITH_PERMITS = 25_400
 
   function aloneWith(factory: string): Promise<Bundle> {

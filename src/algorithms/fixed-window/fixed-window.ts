@@ -73,6 +73,8 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowRule> = {
     return isWindow && (figures[2] === 0 ? offset < windowUs : figures[2] === 1 && offset === 0)
   },
 
+  isState: (_own, s, i) => (s[i + COUNT] as number) <= MAX_COUNT,
+
   ruleOf(figures) {
     return Object.freeze({
       algorithm: fixedWindowAlgorithm,

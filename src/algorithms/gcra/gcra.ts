@@ -6,6 +6,7 @@ import { type Algorithm, type Format, type Limit, limitOf } from '../algorithm.t
 import { bookedAhead, keptRule } from '../kept-pace.ts'
 import {
   isLevel,
+  isLevelState,
   type LevelRule,
   levelCharge,
   levelFields,
@@ -46,6 +47,7 @@ export const gcraAlgorithm: Algorithm<LevelRule> = {
   spaced: false,
 
   isLimit: isLevel,
+  isState: isLevelState,
   bookedAhead,
   ruleOf: (figures) => levelRule(gcraAlgorithm, figures),
   repair: levelRepair,

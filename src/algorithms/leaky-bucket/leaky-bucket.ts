@@ -10,6 +10,7 @@ import { type Algorithm, type Format, type Limit, limitOf } from '../algorithm.t
 import { bookedAhead, keptRule } from '../kept-pace.ts'
 import {
   isLevel,
+  isLevelState,
   type LevelRule,
   levelCharge,
   levelGiveBack,
@@ -53,6 +54,7 @@ export const leakyBucketAlgorithm: Algorithm<LevelRule> = {
   spaced: true,
 
   isLimit: isLevel,
+  isState: isLevelState,
   bookedAhead,
   ruleOf: (figures) => levelRule(leakyBucketAlgorithm, figures),
   repair: levelRepair,

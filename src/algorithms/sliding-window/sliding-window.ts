@@ -106,6 +106,8 @@ export const slidingWindowAlgorithm: Algorithm<SlidingWindowRule> = {
     return isWindow && slots >= 1 && slots <= MAX_SLOTS && windowUs % slots === 0
   },
 
+  isState: (_own, s, i) => (s[i + FULL] as number) <= MAX_COUNT,
+
   ruleOf(figures) {
     const slots = figures[2] as number
     const slotUs = Math.floor((figures[1] as number) / slots)

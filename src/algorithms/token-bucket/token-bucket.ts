@@ -9,6 +9,7 @@ import { type Algorithm, type Format, type Limit, limitOf } from '../algorithm.t
 import { bookedAhead, keptRule } from '../kept-pace.ts'
 import {
   isLevel,
+  isLevelState,
   type LevelRule,
   levelCharge,
   levelGiveBack,
@@ -49,6 +50,7 @@ export const tokenBucketAlgorithm: Algorithm<LevelRule> = {
   spaced: false,
 
   isLimit: isLevel,
+  isState: isLevelState,
   bookedAhead,
   ruleOf: (figures) => levelRule(tokenBucketAlgorithm, figures),
   repair: levelRepair,

@@ -1,7 +1,8 @@
 -- Decisions by one limit whose states have four words at most, on keys that hold nothing or one
 -- state under the same numbers; general-path.lua decides all others. This stands in a script once
 -- for each such algorithm that it is for. FORMAT, RULE, WINDOW, TAKE, CHARGE and SETTLE are put in,
--- and what is done with each word: WORDS BY TAGS (fast-word.lua) and TAGS OF WORDS (word-tag.lua).
+-- and what is done with each word: WORDS BY TAGS (fast-word.lua), TAGS OF WORDS
+-- (word-tag.lua), and IS STATE, as in codec.lua.
 elseif format == --[[FORMAT]] then
   local labelSize, figures = #label, figuresOf(label)
   --[[RULE]]
@@ -50,6 +51,7 @@ elseif format == --[[FORMAT]] then
         if isUsual and idleAtUs > nowUs then
           isHeld = true
           --[[WORDS BY TAGS]]
+          isUsual = isUsual and --[[IS STATE]]
         end
       end
       if isUsual then

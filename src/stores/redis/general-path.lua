@@ -183,6 +183,9 @@ local function find(run, place, k)
           end
           s = readWords(shape, text, from, idleAtUs, cell.small, own.freshWords)
         end
+        if not isState(own, s) then
+          foreign('no limit has a state of such words')
+        end
         cell.s = s
         cell.own = own
         cell.isHeld = true
@@ -334,8 +337,10 @@ end
 -- the states that are written by its rule.
 local function addCell(run, label, place, cost)
   local cells = run.cells
-  local agree, finish, words, freshWords, windowUs, neededWords = phasesOf(byte(label), figuresOf(label))
-  local numbers = { label = label, words = words, freshWords = freshWords, neededWords = neededWords, stepUs = stepOf(windowUs), forms = {}, heads = {} }
+  local format, figures = byte(label), figuresOf(label)
+  local agree, finish, words, freshWords, windowUs, neededWords = phasesOf(format, figures)
+  local permits = isLevel(format) and figures[1]
+  local numbers = { label = label, permits = permits, isCounted = isCounted(format), words = words, freshWords = freshWords, neededWords = neededWords, stepUs = stepOf(windowUs), forms = {}, heads = {} }
   local s = { 0, 0, 0, 0 }
   -- With all that is put into them later: tables that grow are made anew.
   local cell = {

@@ -67,6 +67,7 @@ local function longEach(run, first, last)
       elseif isHeld then
         s = readWords(shape, raw, at, idleAtUs, small, run.freshWords)
       end
+      isUsual = isUsual and not (isHeld and not isState(run, s))
     end
     if isUsual and not isHeld and cost == run.freshCost then
       -- What is decided on a key that holds nothing is the same for all of them.
@@ -155,6 +156,7 @@ local function newLongRun(verb, label)
     words = words,
     freshWords = freshWords,
     neededWords = neededWords,
+    isCounted = isCounted(byte(label)),
     stepUs = stepOf(windowUs),
     forms = { one = nil },
     heads = { one = nil },

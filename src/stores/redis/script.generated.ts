@@ -4,6 +4,8 @@
 export const tags = `-- What a label and the tags of a record say (see codec.ts). Both the shortest way through a script
 -- (fast-path.lua) and everything else (codec.lua) need it.
 
+-- The most units of a level, and the largest count of a window.
+const.MOST_UNITS, const.MOST_COUNT = 4503599627370496, 4294967295
 const.NO_NUMBER, const.MAX_BACK = 9007199254740992, 281474976710656
 -- From the first of these tags on a word may be out of range: one of seven bytes, and those that
 -- are counted back. No word has the last one.
@@ -135,6 +137,23 @@ end
 local function wordOf(tag, number, idleAtUs)
   local word = tag < const.BACK and number or idleAtUs - number
   return tag < const.TAGS_END and word >= 0 and word < const.NO_NUMBER and word or foreign('a word is out of range')
+end
+
+-- The formats of levels, and of windows that are counts.
+local function isLevel(format)
+  return format <= 3
+end
+local function isCounted(format)
+  return format == 4 or format == 7
+end
+
+-- Whether the words of a state can be one under a rule: a level has no more units than may be in
+-- use and a part that is one, and a window no larger count.
+local function isState(own, s)
+  if own.permits then
+    return s[2] < own.permits and (s[1] - s[3]) * own.permits <= const.MOST_UNITS
+  end
+  return not own.isCounted or s[3] <= const.MOST_COUNT
 end
 
 -- What only states of more words need, made when it is first needed.
@@ -364,6 +383,7 @@ local function ruleOf(label, isKnown)
     foreign('its figures are no limit of the type ' .. FORMATS[format])
   end
   local rule = algorithm.ruleOf(figures)
+  rule.isCounted = isCounted(format)
   rule.label, rule.forms, rule.heads, rule.neededWords = label, {}, {}, rule.algorithm.neededWords
   rules[label] = rule
   return rule
@@ -837,7 +857,8 @@ return reply
 export const short = `-- Decisions by one limit whose states have four words at most, on keys that hold nothing or one
 -- state under the same numbers; general-path.lua decides all others. This stands in a script once
 -- for each such algorithm that it is for. FORMAT, RULE, WINDOW, TAKE, CHARGE and SETTLE are put in,
--- and what is done with each word: WORDS BY TAGS (fast-word.lua) and TAGS OF WORDS (word-tag.lua).
+-- and what is done with each word: WORDS BY TAGS (fast-word.lua), TAGS OF WORDS
+-- (word-tag.lua), and IS STATE, as in codec.lua.
 elseif format == --[[FORMAT]] then
   local labelSize, figures = #label, figuresOf(label)
   --[[RULE]]
@@ -886,6 +907,7 @@ elseif format == --[[FORMAT]] then
         if isUsual and idleAtUs > nowUs then
           isHeld = true
           --[[WORDS BY TAGS]]
+          isUsual = isUsual and --[[IS STATE]]
         end
       end
       if isUsual then
@@ -1155,6 +1177,7 @@ local function longEach(run, first, last)
       elseif isHeld then
         s = readWords(shape, raw, at, idleAtUs, small, run.freshWords)
       end
+      isUsual = isUsual and not (isHeld and not isState(run, s))
     end
     if isUsual and not isHeld and cost == run.freshCost then
       -- What is decided on a key that holds nothing is the same for all of them.
@@ -1243,6 +1266,7 @@ local function newLongRun(verb, label)
     words = words,
     freshWords = freshWords,
     neededWords = neededWords,
+    isCounted = isCounted(byte(label)),
     stepUs = stepOf(windowUs),
     forms = { one = nil },
     heads = { one = nil },
@@ -1467,6 +1491,9 @@ local function find(run, place, k)
           end
           s = readWords(shape, text, from, idleAtUs, cell.small, own.freshWords)
         end
+        if not isState(own, s) then
+          foreign('no limit has a state of such words')
+        end
         cell.s = s
         cell.own = own
         cell.isHeld = true
@@ -1618,8 +1645,10 @@ end
 -- the states that are written by its rule.
 local function addCell(run, label, place, cost)
   local cells = run.cells
-  local agree, finish, words, freshWords, windowUs, neededWords = phasesOf(byte(label), figuresOf(label))
-  local numbers = { label = label, words = words, freshWords = freshWords, neededWords = neededWords, stepUs = stepOf(windowUs), forms = {}, heads = {} }
+  local format, figures = byte(label), figuresOf(label)
+  local agree, finish, words, freshWords, windowUs, neededWords = phasesOf(format, figures)
+  local permits = isLevel(format) and figures[1]
+  local numbers = { label = label, permits = permits, isCounted = isCounted(format), words = words, freshWords = freshWords, neededWords = neededWords, stepUs = stepOf(windowUs), forms = {}, heads = {} }
   local s = { 0, 0, 0, 0 }
   -- With all that is put into them later: tables that grow are made anew.
   local cell = {

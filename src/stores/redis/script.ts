@@ -118,11 +118,16 @@ function shorts(): string {
   }).join('')
 }
 
+/** Whether the words of a state can be one: of a fixed window, and of a level. */
+const IS_COUNT = 's3 <= const.MOST_COUNT'
+const IS_LEVEL = 's2 < figures[1] and (s1 - s3) * figures[1] <= const.MOST_UNITS'
+
 function shortOf(format: number, { words, windowUs, rule, take, charge, settle }: Blocks): string {
   return filled(lua.short, {
     '--[[FORMAT]]': format,
     '--[[MOST TAG]]': words < 4 ? 0 : 15,
     '--[[WORDS BY TAGS]]': ofEachWord(lua.shortWord, words),
+    '--[[IS STATE]]': words < 4 ? IS_LEVEL : IS_COUNT,
     '--[[TAGS OF WORDS]]': ofEachWord(lua.wordTag, words),
     '--[[RULE]]': rule,
     '--[[WINDOW]]': windowUs,
