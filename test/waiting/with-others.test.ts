@@ -148,13 +148,12 @@ class MixedRun {
 
   /**
    * An ordinary meter sees every departure at its time, and each must fit. Times are rounded up to
-   * the microsecond, and that of a booking that is split once more, so two of them may be nearer to
-   * each other by less than two.
+   * the microsecond, so two of them may be nearer to each other by less than one.
    */
   #checkDepartures(): void {
     const meter = new Oracle('tokenBucket', this.#numbers)
     for (const { atUs, cost } of this.#departures.sort((a, b) => a.atUs - b.atUs)) {
-      const outcome = meter.take(atUs, cost, 2)
+      const outcome = meter.take(atUs, cost, 1)
       if (outcome !== 'allowed') throw new Error(`the departure of ${cost} at ${atUs} is ${outcome}`)
     }
   }
