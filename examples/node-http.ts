@@ -3,7 +3,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createLimiter, leakyBucket } from 'sluice'
-import { rateLimit } from 'sluice/node'
+import { everyone, rateLimit } from 'sluice/node'
 import { fakeClock } from 'sluice/testing'
 
 const clock = fakeClock() // in production: leave the clock out
@@ -11,7 +11,7 @@ const limiter = createLimiter(leakyBucket({ capacity: 3, leak: '2/s' }), { clock
 
 let served = 0
 let refused = 0
-const limited = rateLimit({ limiter, maxWaitMs: 1_000, key: 'backend', onLimited: () => refused++ })
+const limited = rateLimit({ limiter, maxWaitMs: 1_000, key: everyone, onLimited: () => refused++ })
 const server = createServer(
   limited((_request, response) => {
     served += 1

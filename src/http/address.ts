@@ -156,28 +156,32 @@ const NAMED: Readonly<Record<string, readonly string[]>> = {
   private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16', '100.64.0.0/10', 'fc00::/7', 'fe80::/10'],
 }
 
-/** A network of a list: `'10.0.0.0/8'`, `'fd00::/8'`, one address, or a name for several. */
-export function networksOf(text: string): readonly Network[] {
-  if (Object.hasOwn(NAMED, text)) return (NAMED[text] as readonly string[]).map(networkOf)
-  return [networkOf(text)]
+/**
+ * A network of a list: `'10.0.0.0/8'`, `'fd00::/8'`, one address, or a name for several. `option`
+ * names the list in errors.
+ */
+export function networksOf(text: string, option: string): readonly Network[] {
+  const named = Object.hasOwn(NAMED, text) ? (NAMED[text] as readonly string[]) : [text]
+  return named.map((each) => networkOf(each, option))
 }
 
-function networkOf(text: string): Network {
+function networkOf(text: string, option: string): Network {
   const [, written, length] = (typeof text === 'string' && /^([0-9a-f.:]+)(?:\/(\d{1,3}))?$/i.exec(text)) || []
   // Neither a port nor brackets: those belong to headers.
   const first = written === undefined ? undefined : (ofIpv4(written) ?? ofIpv6(written))
-  if (first === undefined) throw badNetwork(text, "must be 'loopback', 'private', an address, or a network such as '10.0.0.0/8'")
+  if (first === undefined) throw badNetwork(option, text, "must be 'loopback', 'private', an address, or a network such as '10.0.0.0/8'")
   const mapped = !(written as string).includes(':')
   const most = mapped ? 32 : 128
   const given = length === undefined ? most : Number(length)
-  if (given > most) throw badNetwork(text, `must have a length of 0 to ${most}`)
+  if (given > most) throw badNetwork(option, text, `must have a length of 0 to ${most}`)
   const bits = mapped ? given + 96 : given
-  if (masked(first, bits).some((group, k) => group !== first[k])) throw badNetwork(text, 'has bits beyond its length: it is no network')
+  if (masked(first, bits).some((group, k) => group !== first[k]))
+    throw badNetwork(option, text, 'has bits beyond its length: it is no network')
   return { first, bits }
 }
 
-function badNetwork(text: unknown, rule: string): SluiceError {
-  return new SluiceError('CONFIG', `trustProxy: ${shown(text)} ${rule}`)
+function badNetwork(option: string, text: unknown, rule: string): SluiceError {
+  return new SluiceError('CONFIG', `${option}: ${shown(text)} ${rule}`)
 }
 
 export function contains({ first, bits }: Network, address: Address): boolean {
@@ -203,7 +207,7 @@ export function holdAll(networks: readonly Network[]): boolean {
   return share(outer, 0) >= 1 || share(outer.filter(isIpv4), 96) >= 1
 }
 
-const NEAR = [...networksOf('loopback'), ...networksOf('private')]
+const NEAR = ['loopback', 'private'].flatMap((name) => networksOf(name, 'trustProxy'))
 
 /**
  * Whether an address can only be that of a machine nearby: a proxy, not a client from the internet.

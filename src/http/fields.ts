@@ -1,4 +1,9 @@
-/** Structured fields (RFC 9651), as far as rate limit headers need them. */
+/** Names of fields, and structured fields (RFC 9651), as far as rate limit headers need them. */
+
+/** A token (RFC 9110). */
+export function isHeaderName(name: unknown): name is string {
+  return typeof name === 'string' && /^[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name)
+}
 
 /**
  * A String: printable ASCII in quotes. Characters that cannot be in one become `?`, because a

@@ -1,6 +1,8 @@
 /** The exports of every adapter beside `rateLimit`. */
+
+export { type ByIpOptions, byIp } from './by-ip.ts'
 export type { HeaderChoice, HeaderStyle } from './headers.ts'
-export { type ByIpOptions, byHeader, byIp, byRoute, byUser, type KeyFunction, type OtherwiseOptions } from './keys.ts'
+export { byHeader, byRoute, byUser, everyone, type KeyFunction, type OtherwiseOptions } from './keys.ts'
 export type { HttpChoices, HttpOptions, KeySource, Told, WhatLimits } from './options.ts'
 export type { Answer, BodySource, Refusal } from './refusal.ts'
 export type { HttpOutcome, HttpRequest } from './request.ts'

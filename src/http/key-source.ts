@@ -1,9 +1,9 @@
 /**
- * From what `key` may be (a function, a text, or one of these for each limit) to one function of a
- * request.
+ * From what `key` may be (a function, or one for each limit) to one function of a request.
  */
 import type { Key } from '../limiter/input.ts'
-import { byIp, type KeyFunction } from './keys.ts'
+import { byIp } from './by-ip.ts'
+import type { KeyFunction } from './keys.ts'
 import type { KeySource } from './options.ts'
 import { disregard, isPromise, type MaybePromise, whenKnown } from './request.ts'
 import { shortKey, shortKeys } from './short-key.ts'
@@ -13,8 +13,7 @@ type AnyKey = Key<string>
 export function keyFunction<Native>(source: KeySource<Native, string> | undefined): KeyFunction<Native, AnyKey> {
   if (source === undefined) return byIp()
   if (typeof source === 'function') return shortened(source as KeyFunction<Native, AnyKey>)
-  if (typeof source === 'string') return () => source
-  const named = Object.entries(source).map(([name, each]) => [name, typeof each === 'string' ? () => each : shortened(each)] as const)
+  const named = Object.entries(source).map(([name, each]) => [name, shortened(each)] as const)
   return (native, http) => {
     const found: (readonly [string, MaybePromise<AnyKey>])[] = []
     try {
@@ -30,8 +29,8 @@ export function keyFunction<Native>(source: KeySource<Native, string> | undefine
 
 /** The functions among the sources. */
 export function functionsIn<Native>(source: KeySource<Native, string> | undefined): object[] {
-  if (source === undefined || typeof source === 'string') return []
-  return typeof source === 'function' ? [source] : Object.values(source).filter((each) => typeof each === 'function')
+  if (source === undefined) return []
+  return typeof source === 'function' ? [source] : Object.values(source)
 }
 
 /**

@@ -4,6 +4,8 @@
  */
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
+import { byIpInstead } from './address-headers.ts'
+import { isHeaderName } from './fields.ts'
 import { CHOICE_NAMES, type HttpOptions, LIMIT_NAMES } from './options.ts'
 
 const FUNCTIONS = ['plan', 'skip', 'refundWhen', 'settle', 'onLimited', 'onNearLimit', 'partitionKey', 'answer'] as const
@@ -44,13 +46,19 @@ function checkLimits({ limit, limiter, limiterOptions }: HttpOptions<unknown>): 
 }
 
 function checkKey(key: unknown): void {
-  if (key === undefined || isKeySource(key)) return
-  if (typeof key === 'object' && key !== null && Object.values(key).every(isKeySource)) return
-  throw invalid('key', key, 'must be a function such as byIp(), a text, or one of these for each limit by name')
+  if (key === undefined || typeof key === 'function') return
+  const all = typeof key === 'object' && key !== null ? Object.values(key) : [key]
+  const text = all.find((each) => typeof each === 'string')
+  if (text !== undefined) throw invalid('key', text, `is a text, one limit over all requests: did you mean ${insteadOfText(text)}?`)
+  if (key === null || all.length === 0 || !all.every((each) => typeof each === 'function')) {
+    throw invalid('key', key, 'must be a function such as byIp(), or one for each limit by name')
+  }
 }
 
-function isKeySource(key: unknown): boolean {
-  return typeof key === 'function' || typeof key === 'string'
+function insteadOfText(text: string): string {
+  const byAddress = text === 'ip' ? 'byIp()' : byIpInstead(text)
+  const byName = byAddress ?? (isHeaderName(text) && text !== 'everyone' ? `byHeader('${text}')` : undefined)
+  return byName === undefined ? 'everyone' : `${byName}, or everyone`
 }
 
 type Fields = Readonly<Record<string, unknown>>

@@ -10,14 +10,8 @@ import type { KeyFunction } from './keys.ts'
 import type { Answer, BodySource, Refusal } from './refusal.ts'
 import type { AnyRequest, HttpOutcome, MaybePromise } from './request.ts'
 
-/**
- * One key for all limits, or one for each by name; each the same for every request, or found from
- * it.
- */
-export type KeySource<Native, Name extends string> =
-  | KeyFunction<Native, Key<Name>>
-  | string
-  | Readonly<Record<Name, KeyFunction<Native> | string>>
+/** One key for all limits, or one for each by name. */
+export type KeySource<Native, Name extends string> = KeyFunction<Native, Key<Name>> | Readonly<Record<Name, KeyFunction<Native>>>
 
 /**
  * The limits: the same for all requests or found from each, or a limiter of your own with whatever

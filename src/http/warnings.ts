@@ -7,7 +7,7 @@ import { warn } from '../errors.ts'
 export type WarningCode =
   // requests come through a proxy that is not trusted: all clients share its address
   | 'SLUICE_BEHIND_PROXY'
-  // X-Forwarded-For is believed from all addresses: clients choose their own keys
+  // headers are believed from all addresses: clients choose their own keys
   | 'SLUICE_TRUSTS_EVERYONE'
   // the runtime tells no address: all clients share one key
   | 'SLUICE_NO_ADDRESS'
@@ -40,7 +40,7 @@ const HELP: Readonly<Record<WarningCode, string>> = {
   SLUICE_BEHIND_PROXY:
     'A request came from a nearby machine and carries X-Forwarded-For, Forwarded, X-Real-IP or CF-Connecting-IP: there seems to be a proxy in front, and all clients behind it share one limit. Let it send X-Forwarded-For, and say how many proxies there are, byIp({ trustProxy: 1 }), or which, byIp({ trustProxy: ["10.0.0.0/8"] }).',
   SLUICE_TRUSTS_EVERYONE:
-    'trustProxy holds all addresses, so that X-Forwarded-For is believed from every sender, and every client can choose the address it is limited by. Name the networks of your proxies, or how many there are.',
+    'The networks of proxies hold all addresses, so that headers are believed from every sender, and every client can choose the address it is limited by. Name the networks of your proxies, or how many there are.',
   SLUICE_NO_ADDRESS:
     'A request has no address, so that it shares one limit with all others that have none. Behind a proxy or a Unix socket say byIp({ trustProxy: 1 }); where the platform tells the address elsewhere, give the adapter `address`; or choose another key.',
   SLUICE_NO_ROUTE:

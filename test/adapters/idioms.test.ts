@@ -119,9 +119,9 @@ describe('Fastify', () => {
   test('a limit of a route’s own counts once, by the innermost plugin', async () => {
     const own = burst(3)
     const app = fastify()
-    await app.register(forFastify.rateLimit({ limiter: burst(9), key: 'outer' }))
+    await app.register(forFastify.rateLimit({ limiter: burst(9), key: () => 'outer' }))
     await app.register(async (scope) => {
-      await scope.register(forFastify.rateLimit({ limiter: burst(9), key: 'inner' }))
+      await scope.register(forFastify.rateLimit({ limiter: burst(9), key: () => 'inner' }))
       scope.get('/own', { config: { rateLimit: { limiter: own } } }, () => 'own')
     })
     expect(await statuses(app, '/own', '/own', '/own', '/own')).toEqual([200, 200, 200, 429])
@@ -221,7 +221,7 @@ describe('a refusal is not to be cached, whatever was said before', () => {
       say(c)
       await next()
     })
-    app.use(forHono.rateLimit({ limiter: burst(1), key: 'all' }))
+    app.use(forHono.rateLimit({ limiter: burst(1), key: () => 'all' }))
     app.get('/', (c) => c.text('hello'))
     expect(await told(app)).toEqual([429, 'no-store'])
   })
@@ -239,7 +239,7 @@ describe('a refusal is not to be cached, whatever was said before', () => {
   })
 
   test('node:http, and what is built on it', async () => {
-    const limited = forNode.rateLimit({ limiter: burst(1), key: 'all' })((_request, response) => response.end('hello'))
+    const limited = forNode.rateLimit({ limiter: burst(1), key: () => 'all' })((_request, response) => response.end('hello'))
     const server = createServer((request, response) => {
       response.setHeader('cache-control', CACHED)
       limited(request, response)
@@ -394,7 +394,7 @@ test('many limiters that want to know how a request ends listen as one', async (
     response.end('hello')
   }
   const handler = limiters.reduce<typeof inner>(
-    (next, limiter) => forNode.rateLimit({ limiter, key: 'k', settle })(next as never) as never,
+    (next, limiter) => forNode.rateLimit({ limiter, key: () => 'k', settle })(next as never) as never,
     inner,
   )
   const bare: number[] = []
@@ -415,7 +415,7 @@ describe('Hono without Node', () => {
   test('gives a place back when the answer of the handler cannot be sent', async () => {
     const limiter = createLimiter(concurrency({ max: 1 }))
     const app = new Hono()
-    app.use(forHono.rateLimit({ limiter, key: 'all' }))
+    app.use(forHono.rateLimit({ limiter, key: () => 'all' }))
     app.get('/', () => {
       const read = new Response('read by somebody else')
       read.body?.getReader()
@@ -441,8 +441,8 @@ describe('Hono without Node', () => {
     const named = (name: string, permits: number) =>
       createLimiter({ [name]: gcra({ rate: '1/s', burst: permits }) }, { clock: fakeClock() })
     const app = new Hono()
-    app.use(forHono.rateLimit({ limiter: named('outer', 3), key: 'all' }))
-    app.use(forHono.rateLimit({ limiter: named('inner', 1), key: 'all' }))
+    app.use(forHono.rateLimit({ limiter: named('outer', 3), key: () => 'all' }))
+    app.use(forHono.rateLimit({ limiter: named('inner', 1), key: () => 'all' }))
     app.get('/', (c) => c.text('hello'))
     app.get('/own', () => new Response('own'))
     const fields = async (path: string) => {
@@ -456,7 +456,7 @@ describe('Hono without Node', () => {
   test('gives back what the status says', async () => {
     const limiter = burst(1)
     const app = new Hono()
-    app.use(forHono.rateLimit({ limiter, key: 'all', refundWhen: ({ status }) => status === 404 }))
+    app.use(forHono.rateLimit({ limiter, key: () => 'all', refundWhen: ({ status }) => status === 404 }))
     const response = await app.request('/')
     expect(response.status).toBe(404)
     // A response has ended when its body was read.
@@ -469,7 +469,7 @@ describe('Hono without Node', () => {
     let tellUsage = (_usage: number) => {}
     const settle = () => new Promise<number>((resolve) => (tellUsage = resolve)).then((tokens) => ({ tokens, places: 1 }))
     const app = new Hono()
-    app.use(forHono.rateLimit({ limiter, key: 'all', cost: { tokens: 5, places: 1 }, settle }))
+    app.use(forHono.rateLimit({ limiter, key: () => 'all', cost: { tokens: 5, places: 1 }, settle }))
     app.get('/', (c) => c.text('hello'))
     const waitedFor: Promise<unknown>[] = []
     const lifetime = { waitUntil: (promise: Promise<unknown>) => void waitedFor.push(promise), passThroughOnException: () => {}, props: {} }
@@ -503,7 +503,7 @@ describe('Hono without Node', () => {
 describe('Hono', () => {
   test('sets the headers on a response that the handler made itself, also on one that may not be changed', async () => {
     const app = new Hono()
-    app.use(forHono.rateLimit({ limiter: burst(3), key: 'all' }))
+    app.use(forHono.rateLimit({ limiter: burst(3), key: () => 'all' }))
     app.get('/made', () => new Response('made'))
     app.get('/fixed', () => Response.redirect('https://example.com/', 302))
     app.get('/own', () => new Response('own', { headers: { ratelimit: 'of another' } }))
@@ -518,7 +518,7 @@ describe('Hono', () => {
   test('leaves a connection that becomes a WebSocket as it is', async () => {
     const upgrade = Object.freeze({ status: 101, headers: Object.freeze({ has: () => false }) })
     const c = { env: {}, req: { header: () => undefined, raw: {} }, res: upgrade, set: () => {}, get: () => undefined, header: vi.fn() }
-    await forHono.rateLimit({ limiter: burst(1), key: 'all', headers: 'draft-6' })(c, async () => {
+    await forHono.rateLimit({ limiter: burst(1), key: () => 'all', headers: 'draft-6' })(c, async () => {
       c.header.mockClear()
     })
     expect(c.header).not.toHaveBeenCalled()
@@ -547,7 +547,7 @@ describe('fetch', () => {
     const upgrade = { status: 101, headers: Object.freeze({ get: () => null, set: () => expect.unreachable() }) }
     const outcomes: object[] = []
     const refundWhen = (outcome: object) => outcomes.push(outcome) < 0
-    const limited = forFetch.rateLimit({ limiter: burst(2), key: 'all', refundWhen })
+    const limited = forFetch.rateLimit({ limiter: burst(2), key: () => 'all', refundWhen })
     expect(await limited(() => upgrade)(new Request('https://example.org/'))).toBe(upgrade)
     expect(await limited(() => undefined)(new Request('https://example.org/'))).toBe(undefined)
     expect(outcomes).toEqual([
@@ -557,7 +557,7 @@ describe('fetch', () => {
   })
 
   test('copies a response that may not be changed', async () => {
-    const handler = forFetch.rateLimit({ limiter: burst(1), key: 'all' })((_request: Request) =>
+    const handler = forFetch.rateLimit({ limiter: burst(1), key: () => 'all' })((_request: Request) =>
       Response.redirect('https://example.com/', 302),
     )
     const response = await handler(new Request('https://example.org/'))
@@ -579,14 +579,14 @@ describe('fetch', () => {
 
   test('takes an error of the handler for a status of 500', async () => {
     const limiter = burst(1)
-    const options = { limiter, key: 'all', refundWhen: ({ status }: { status: number }) => status >= 500 }
+    const options = { limiter, key: () => 'all', refundWhen: ({ status }: { status: number }) => status >= 500 }
     const handler = forFetch.rateLimit(options)(() => Promise.reject(new Error('broken')))
     await expect(handler(new Request('https://example.org/'))).rejects.toThrow('broken')
     expect(limiter.peek('all').remaining).toBe(1)
   })
 
   test('lets an error of the handler through', async () => {
-    const handler = forFetch.rateLimit({ limiter: burst(1), key: 'all' })(() => Promise.reject(new Error('broken')))
+    const handler = forFetch.rateLimit({ limiter: burst(1), key: () => 'all' })(() => Promise.reject(new Error('broken')))
     await expect(handler(new Request('https://example.org/'))).rejects.toThrow('broken')
   })
 })
@@ -615,7 +615,7 @@ describe('node:http', () => {
     const outcomes: object[] = []
     let reached = 0
     const refundWhen = (outcome: object) => outcomes.push(outcome) < 0
-    const hold = forNode.rateLimit({ limiter: burst(9), key: 'all', refundWhen, ...options })(() => {
+    const hold = forNode.rateLimit({ limiter: burst(9), key: () => 'all', refundWhen, ...options })(() => {
       reached += 1
     })
     const server = make(hold as never)
@@ -661,7 +661,7 @@ describe('node:http', () => {
   test('a client that leaves over HTTP/2 in the middle of the answer, and one that stays', async () => {
     const outcomes: object[] = []
     const refundWhen = (outcome: object) => outcomes.push(outcome) < 0
-    const limited = forNode.rateLimit({ limiter: burst(9), key: 'all', refundWhen })
+    const limited = forNode.rateLimit({ limiter: burst(9), key: () => 'all', refundWhen })
     const server = createHttp2Server(
       limited((request: Http2ServerRequest, response) => {
         ;(response as unknown as Http2ServerResponse).write('some')

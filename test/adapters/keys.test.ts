@@ -249,7 +249,7 @@ test('a client that leaves over HTTP/2 before it is counted by its address is no
   const limiter = burst(3)
   const reached: string[] = []
   const held: (() => void)[] = []
-  const keyed = { address: forKoa.rateLimit({ limiter }), all: forKoa.rateLimit({ limiter, key: 'all' }) }
+  const keyed = { address: forKoa.rateLimit({ limiter }), all: forKoa.rateLimit({ limiter, key: () => 'all' }) }
   const app = new Koa()
   app.use((_ctx, next) => new Promise<void>((resolve) => void held.push(resolve)).then(next))
   app.use((ctx, next) => (ctx.path === '/all' ? keyed.all(ctx, next) : keyed.address(ctx, next)))

@@ -199,7 +199,7 @@ describe.each(['express', 'fastify'] as const)('Nest on %s', (platform) => {
       const prefix = randomUUID()
       const limiter = createLimiter(numbers(9), { name: 'api', store: redisStore(redis, { prefix }) })
       const routes = controller('Orders', { create: [Limit(numbers(1)) as MethodDecorator], list: [] })
-      await start([RateLimitModule.forRoot({ limiter, key: 'k' })], routes)
+      await start([RateLimitModule.forRoot({ limiter, key: () => 'k' })], routes)
       expect(await statuses(['create'], ['create'], ['list'])).toEqual([200, 429, 200])
       const keys = (await redis.send(['KEYS', `*${prefix}*`])) as string[]
       expect(keys.map((key) => /Orders\.create|api/.exec(key)?.[0]).sort()).toEqual(['Orders.create', 'api'])

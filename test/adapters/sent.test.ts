@@ -37,7 +37,7 @@ describe.each(ADAPTERS)('%s', (_name, limited) => {
       outcomes.push(outcome)
       return 7
     }
-    const options = { limiter, key: 'k', cost: 50, settle }
+    const options = { limiter, key: () => 'k', cost: 50, settle }
     const used = () => 100 - limiter.peek('k').remaining
     return { ask: limited(handler, options), outcomes, used }
   }

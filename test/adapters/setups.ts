@@ -3,7 +3,8 @@
 import { fixedWindow } from '../../src/algorithms/fixed-window/fixed-window.ts'
 import { gcra } from '../../src/algorithms/gcra/gcra.ts'
 import { leakyBucket } from '../../src/algorithms/leaky-bucket/leaky-bucket.ts'
-import { byIp } from '../../src/http/keys.ts'
+import { byIp } from '../../src/http/by-ip.ts'
+import { everyone } from '../../src/http/keys.ts'
 import { concurrency } from '../../src/limiter/concurrency.ts'
 import type { Limits } from '../../src/limiter/options.ts'
 import { asyncStore } from '../../src/stores/index.ts'
@@ -51,7 +52,7 @@ const SETUPS_BY_NAME = {
   partition: { limits: THREE, choices: () => ({ partitionKey: (key: string) => key }) },
   several: {
     limits: { user: gcra({ rate: '1/s', burst: 2 }), 'all.users': fixedWindow({ limit: 3, window: '1min' }) },
-    choices: (header: Header) => ({ key: { user: (native: unknown) => header(native, 'x-user') ?? 'nobody', 'all.users': 'all' } }),
+    choices: (header: Header) => ({ key: { user: (native: unknown) => header(native, 'x-user') ?? 'nobody', 'all.users': everyone } }),
   },
   cost: { limits: THREE, choices: (header: Header) => ({ cost: (native: unknown) => Number(header(native, 'x-cost') ?? 1) }) },
   plans: {

@@ -22,7 +22,7 @@ import { concurrency, createLimiter, gcra, type Limiter } from '../../src/index.
 
 interface Setup {
   readonly limiter: Limiter
-  readonly key: string
+  readonly key: () => string
   readonly refundWhen: (outcome: HttpOutcome) => boolean
   readonly maxWaitMs?: number
 }
@@ -132,7 +132,7 @@ async function started({ serve, path }: Kind, limit: Parameters<typeof createLim
   const releases: unknown[] = []
   limiter.listen({ onRelease: ({ outcome }) => releases.push(outcome) })
   const refundWhen = (outcome: HttpOutcome) => outcomes.push(outcome) === 0
-  const server = await serve({ limiter, key: 'all', refundWhen, ...options })
+  const server = await serve({ limiter, key: () => 'all', refundWhen, ...options })
   open.push(() => {
     server.closeAllConnections()
     server.close()
@@ -189,7 +189,7 @@ describe('what is no WebSocket', () => {
     const outcomes: HttpOutcome[] = []
     const limiter = createLimiter(concurrency({ max: 1 }))
     const app = new Hono()
-    app.use(forHono.rateLimit({ limiter, key: 'all', refundWhen: (outcome) => outcomes.push(outcome) === 0 }))
+    app.use(forHono.rateLimit({ limiter, key: () => 'all', refundWhen: (outcome) => outcomes.push(outcome) === 0 }))
     app.get('/plain', (c) => c.text('hello'))
     const websocket = { server: new WebSocketServer({ noServer: true }) as never }
     const server = serveHono({ fetch: app.fetch, hostname: '127.0.0.1', port: 0, websocket }) as Server
@@ -201,7 +201,7 @@ describe('what is no WebSocket', () => {
   })
 
   test.each([
-    ['at once', 'all'],
+    ['at once', () => 'all'],
     ['later', async () => 'all'],
   ])('a response that tells of nothing is let in, decided on %s, and holds no place', async (_, key) => {
     const limiter = createLimiter(concurrency({ max: 1 }))
@@ -234,7 +234,7 @@ describe('what is no WebSocket', () => {
     const limiter = createLimiter(concurrency({ max: 1 }))
     const context = { req: { headers: {}, socket: {} }, state: {} } as never
     const next = vi.fn()
-    await expect(forKoa.rateLimit({ limiter, key: 'all' })(context, next)).rejects.toMatchObject({ code: 'UNSUPPORTED' })
+    await expect(forKoa.rateLimit({ limiter, key: () => 'all' })(context, next)).rejects.toMatchObject({ code: 'UNSUPPORTED' })
     expect([next.mock.calls, limiter.inflight()]).toEqual([[], 0])
   })
 })

@@ -77,7 +77,7 @@ describe.each(KINDS)('%s', (_name, serve) => {
       outcomes.push(outcome)
       return { bytes: 7, inflight: 1 }
     }
-    const options = { limiter, key: 'all', cost: { bytes: 50, inflight: 1 }, settle }
+    const options = { limiter, key: () => 'all', cost: { bytes: 50, inflight: 1 }, settle }
     expect(await serve(options)).toBe(200)
     await vi.waitFor(() => expect(limiter.inflight()).toBe(0), { timeout: 10_000 })
     expect(outcomes).toEqual([{ status: 200, aborted: false }])

@@ -63,7 +63,7 @@ describe('R8: a limit of 0 is a capacity of 0', () => {
 
       story(`${type}: middleware answers 429 and names no time`, async ({ limiter }) => {
         const none = limiter(of(0, 100))
-        const handle = rateLimit({ limiter: none as never, key: 'all' })(() => new Response('hello'))
+        const handle = rateLimit({ limiter: none as never, key: () => 'all' })(() => new Response('hello'))
         const refused = await handle(new Request('http://localhost/'))
         expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, null])
         expect(JSON.stringify([...refused.headers])).not.toMatch(/Infinity|NaN/)

@@ -1,7 +1,8 @@
 /** Whom a request counts for: no header that a client can send may change it. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { byHeader, byIp, byUser } from '../../src/http/keys.ts'
+import { byIp } from '../../src/http/by-ip.ts'
+import { byHeader, byUser, everyone } from '../../src/http/keys.ts'
 import type { HttpRequest } from '../../src/http/request.ts'
 
 const SEED = { seed: 20_261_115, numRuns: 3_000 }
@@ -116,6 +117,66 @@ describe('byIp', () => {
   })
 })
 
+describe('byIp of a header', () => {
+  const options = { header: 'CF-Connecting-IP', from: ['10.0.0.0/8', 'fd00::/8'] }
+  const of = (peer: string | undefined, value?: string) =>
+    byIp(options)(undefined, requestOf(peer, value === undefined ? {} : { 'cf-connecting-ip': value, 'x-forwarded-for': '1.2.3.4' }))
+
+  test.each([
+    ['from a proxy', '10.0.0.1', '203.0.113.9', 'ip:203.0.113.9'],
+    ['from a proxy, whose address is mapped', '::ffff:10.0.0.1', '203.0.113.9', 'ip:203.0.113.9'],
+    ['an IPv6 address, by its network', 'fd00::1', '2001:db8:1:2ff::1', 'ip:2001:db8:1:200::/56'],
+    ['an address with a port', '10.0.0.1', '203.0.113.9:4711', 'ip:203.0.113.9'],
+    ['from elsewhere', '192.0.2.1', '203.0.113.9', 'ip:192.0.2.1'],
+    ['not there', '10.0.0.1', undefined, 'ip:10.0.0.1'],
+    ['empty', '10.0.0.1', '', 'ip:10.0.0.1'],
+    ['two addresses', '10.0.0.1', '198.51.100.1, 203.0.113.9', 'ip:10.0.0.1'],
+    ['no address', '10.0.0.1', 'unknown', 'ip:10.0.0.1'],
+    ['a very long text', '10.0.0.1', `203.0.113.9${' '.repeat(5_000)}`, 'ip:10.0.0.1'],
+    ['nobody knows from whom', undefined, '203.0.113.9', 'ip:unknown'],
+  ])('%s', (_name, peer, value, expected) => {
+    expect(of(peer, value)).toBe(expected)
+  })
+
+  test('believes nothing that clients write to others than the proxies', () => {
+    const outside = fc.ipV4().filter((text) => !text.startsWith('10.'))
+    fc.assert(
+      fc.property(outside, written, (peer, forged) => {
+        expect(of(peer, forged)).toBe(`ip:${peer}`)
+      }),
+      SEED,
+    )
+    fc.assert(
+      fc.property(address, (client) => {
+        expect(of('10.0.0.1', client)).toBe(keyOf({}, client))
+      }),
+      SEED,
+    )
+  })
+
+  test.each([
+    [
+      { header: 'cf-connecting-ip' },
+      "byIp: from undefined must be a list of the networks whose cf-connecting-ip is believed, such as ['10.0.0.0/8']",
+    ],
+    [{ header: 'cf-connecting-ip', from: [] }, 'from [] must be a list'],
+    [{ header: 'cf-connecting-ip', from: '10.0.0.0/8' }, 'from "10.0.0.0/8" must be a list'],
+    [{ header: 'cf-connecting-ip', from: ['cloudflare'] }, 'from: "cloudflare" must be'],
+    [{ from: ['10.0.0.0/8'] }, 'header undefined must be the name of a header'],
+    [{ header: 'real ip', from: ['10.0.0.0/8'] }, 'header "real ip" must be'],
+    [{ header: 'X-Forwarded-For', from: ['10.0.0.0/8'] }, 'is a list, to which each proxy appends: say byIp({ trustProxy: 1 })'],
+    [{ header: 'x-real-ip', from: ['10.0.0.0/8'], trustProxy: 1 }, 'exclude each other'],
+  ])('refuses %j', (wrong, message) => {
+    expect(() => byIp(wrong as never)).toThrow(expect.objectContaining({ code: 'CONFIG', message: expect.stringContaining(message) }))
+  })
+})
+
+describe('everyone', () => {
+  test('is one key for all', () => {
+    expect(new Set([everyone(), everyone()])).toEqual(new Set(['everyone']))
+  })
+})
+
 describe('byHeader and byUser', () => {
   test('make keys that cannot be taken for each other', () => {
     const http = requestOf('203.0.113.9', { 'x-api-key': 'ip:203.0.113.9' })
@@ -134,6 +195,17 @@ describe('byHeader and byUser', () => {
   test('wait for an id that has to be looked up', async () => {
     expect(await byUser(async () => 'ann')(undefined, requestOf('203.0.113.9'))).toBe('user:ann')
     expect(await byUser(async () => undefined)(undefined, requestOf('203.0.113.9'))).toBe('ip:203.0.113.9')
+  })
+
+  test.each<readonly [string, string]>([
+    ['x-forwarded-for', 'byIp({ trustProxy: 1 })'],
+    ['Forwarded', 'byIp({ trustProxy: 1 })'],
+    ...['x-real-ip', 'CF-Connecting-IP', 'true-client-ip', 'fastly-client-ip', 'x-client-ip', 'fly-client-ip', 'x-cluster-client-ip'].map(
+      (name) => [name, `byIp({ header: '${name.toLowerCase()}', from: ['10.0.0.0/8'] })`] as const,
+    ),
+  ])('%s is no key: any client can write it', (name, instead) => {
+    const message = `byHeader: "${name}" carries addresses, and any client can write it: say ${instead}`
+    expect(() => byHeader(name)).toThrow(expect.objectContaining({ code: 'CONFIG', message }))
   })
 
   test('refuse what is no header and no function', () => {

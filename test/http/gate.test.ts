@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { Entry } from '../../src/http/entry.ts'
 import { Gate } from '../../src/http/gate.ts'
 import { Hold } from '../../src/http/hold.ts'
-import { byHeader, byUser } from '../../src/http/keys.ts'
+import { byHeader, byUser, everyone } from '../../src/http/keys.ts'
 import { waitInWords } from '../../src/http/wait-text.ts'
 import { concurrency, createLimiter, fixedWindow, gcra, type Limiter, type Limits, leakyBucket } from '../../src/index.ts'
 import { asyncStore } from '../../src/stores/index.ts'
@@ -30,6 +30,18 @@ describe('options that are wrong are refused when the middleware is made', () =>
     [{ limit, maxQueue: 1.5 }, 'maxQueue 1.5 must be a whole number, 0 or more, or Infinity'],
     [{ limit, key: 7 }, 'key 7 must be a function such as byIp()'],
     [{ limit, key: { default: 7 } }, 'must be a function such as byIp()'],
+    [{ limit, key: {} }, 'key {} must be a function such as byIp(), or one for each limit by name'],
+    // A text would be one limit for all.
+    [
+      { limit, key: 'x-api-key' },
+      'key "x-api-key" is a text, one limit over all requests: did you mean byHeader(\'x-api-key\'), or everyone?',
+    ],
+    [{ limit, key: 'ip' }, 'did you mean byIp(), or everyone?'],
+    [{ limit, key: 'X-Forwarded-For' }, 'did you mean byIp({ trustProxy: 1 }), or everyone?'],
+    [{ limit, key: 'cf-connecting-ip' }, "did you mean byIp({ header: 'cf-connecting-ip', from: ['10.0.0.0/8'] }), or everyone?"],
+    [{ limit, key: everyone() }, 'did you mean everyone?'],
+    [{ limit, key: 'all of them' }, 'did you mean everyone?'],
+    [{ limit, key: { daily: 'x' } }, 'key "x" is a text, one limit over all requests: did you mean byHeader(\'x\'), or everyone?'],
     [{ limit, skip: true }, 'skip true must be a function'],
     [{ limit, refundWhen: 'failed' }, 'refundWhen "failed" must be a function'],
     [{ limit, settle: 5 }, 'settle 5 must be a function'],
@@ -238,7 +250,7 @@ describe('keys', () => {
     entered(byHeader('x-api-key'))
     entered(byUser(() => long))
     await entered(async () => long)
-    entered({ a: () => long, b: 'all' }, { a: limit, b: limit })
+    entered({ a: () => long, b: () => 'all' }, { a: limit, b: limit })
     entered(() => ({ a: long, b: 'all' }), { a: limit, b: limit })
     const digest = expect.stringMatching(/^sha256:[0-9a-f]{64}$/)
     expect(keys).toEqual([digest, digest, digest, { a: digest, b: 'all' }, { a: digest, b: 'all' }])
@@ -261,7 +273,7 @@ describe('numbers that are found from the request', () => {
   const clock = fakeClock()
   const gateOf = (options: object = {}) =>
     new Gate<number>(
-      { limit: (burst: number) => gcra({ rate: '1/h', burst }), limiterOptions: { clock }, key: 'k', ...options },
+      { limit: (burst: number) => gcra({ rate: '1/h', burst }), limiterOptions: { clock }, key: () => 'k', ...options },
       noConnection,
     )
   const remaining = (gate: Gate<number>, burst: number) => (gate.enter(burst, http, undefined) as Entry).decision?.remaining
@@ -416,7 +428,7 @@ describe('errors of what the user gave', () => {
       [() => Promise.reject(new Error('no answer')), 1],
       [async () => true, 1],
     ] as const) {
-      const gate = new Gate({ limiter, key: 'k', refundWhen }, noConnection)
+      const gate = new Gate({ limiter, key: () => 'k', refundWhen }, noConnection)
       const { leave } = gate.enter(undefined, http, undefined) as Entry
       leave?.({ status: 200, aborted: false })
       await settled()
@@ -432,7 +444,7 @@ describe('a client that left', () => {
     const clock = fakeClock()
     const limiter = createLimiter(limit, { clock })
     const controller = new AbortController()
-    const gate = new Gate({ limiter, key: 'k', maxWaitMs: 1_000 }, () => controller.signal)
+    const gate = new Gate({ limiter, key: () => 'k', maxWaitMs: 1_000 }, () => controller.signal)
     const entered = gate.enter(undefined, http, undefined)
     controller.abort()
     expect(await entered).toMatchObject({ gone: true })
@@ -455,7 +467,7 @@ describe('a place among those that run at once', () => {
     const partitionKey = () => {
       throw new Error('no partition')
     }
-    const gate = new Gate({ limiter, key: 'k', partitionKey }, noConnection)
+    const gate = new Gate({ limiter, key: () => 'k', partitionKey }, noConnection)
     expect(() => gate.enter(undefined, http, undefined)).toThrow('no partition')
     expect(limiter.inflight()).toBe(0)
   })
@@ -479,7 +491,7 @@ describe('a place among those that run at once', () => {
       consume: acquire,
       acquire,
     }
-    const gate = new Gate({ limiter: leaving, key: 'k', maxWaitMs: 1_000 }, () => controller.signal)
+    const gate = new Gate({ limiter: leaving, key: () => 'k', maxWaitMs: 1_000 }, () => controller.signal)
     expect(await gate.enter(undefined, http, undefined)).toMatchObject({ gone: true })
     expect(limiter.inflight()).toBe(0)
     limiter.close()
@@ -502,13 +514,15 @@ describe('a place among those that run at once', () => {
 
 test('limits of their own know nothing of the plans and names of others', () => {
   const limiter = createLimiter({ user: limit, all: limit }, { clock: fakeClock(), plans: { pro: { user: limit, all: limit } } })
-  const named = { key: { user: 'ann', all: 'all' }, cost: { user: 1, all: 2 }, plan: () => 'pro' }
+  const named = { key: { user: () => 'ann', all: () => 'all' }, cost: { user: 1, all: 2 }, plan: () => 'pro' }
   const gate = new Gate({ limiter, ...named, headers: 'draft-6' }, noConnection)
   const own = createLimiter(limit, { clock: fakeClock() })
   expect(gate.with({ limiter: own }).enter(undefined, http, undefined)).toMatchObject({
     decision: { allowed: true, remaining: 2 },
     headers: ['ratelimit-limit', '3', 'ratelimit-remaining', '2', 'ratelimit-reset', '1'],
   })
-  expect(gate.with({ limiter: own, key: 'k', cost: 2 }).enter(undefined, http, undefined)).toMatchObject({ decision: { remaining: 1 } })
+  expect(gate.with({ limiter: own, key: () => 'k', cost: 2 }).enter(undefined, http, undefined)).toMatchObject({
+    decision: { remaining: 1 },
+  })
   expect(gate.with({ cost: { user: 2, all: 0 } }).enter(undefined, http, undefined)).toMatchObject({ decision: { remaining: 1 } })
 })

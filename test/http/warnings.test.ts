@@ -1,8 +1,8 @@
 /** Set-ups that look right and limit the wrong thing are explained, once each. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { byIp } from '../../src/http/by-ip.ts'
 import { Gate } from '../../src/http/gate.ts'
-import { byIp } from '../../src/http/keys.ts'
 import { createLimiter, gcra } from '../../src/index.ts'
 import { asyncStore } from '../../src/stores/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
@@ -99,6 +99,8 @@ describe('misconfiguration is explained once, under its code', () => {
     byIp({ trustProxy: ['::/0'] })
     byIp({ trustProxy: ['0.0.0.0/0'] })
     expect(codes()).toEqual(['SLUICE_TRUSTS_EVERYONE'])
+    byIp({ header: 'cf-connecting-ip', from: ['0.0.0.0/0'] })
+    expect(warned[1]?.message).toContain('(from)')
   })
 
   test('no address', async () => {

@@ -3,11 +3,12 @@ import type { Request, RequestHandler } from 'express'
 import type { FastifyRequest } from 'fastify'
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import Koa from 'koa'
-import { byUser, rateLimit as forExpress } from '../../src/adapters/express.ts'
+import { byIp, byUser, everyone, rateLimit as forExpress } from '../../src/adapters/express.ts'
 import { rateLimit as forFastify } from '../../src/adapters/fastify.ts'
 import { rateLimit as forFetch } from '../../src/adapters/fetch.ts'
 import { rateLimit as forHono, type RateLimitVariables } from '../../src/adapters/hono.ts'
 import { rateLimit as forKoa, type RateLimitState } from '../../src/adapters/koa.ts'
+import { RateLimitModule } from '../../src/adapters/nest.ts'
 import { limitedFetch } from '../../src/client/index.ts'
 import { type AsyncStore, createLimiter, type Decision, fixedWindow, gcra } from '../../src/index.ts'
 
@@ -41,9 +42,9 @@ forFastify({ limit, key: (request: FastifyRequest) => request.ip })
 forHono({ limit, key: (c: Context) => c.req.path })
 
 // Names of limits and of plans are known.
-forExpress({ limiter, key: { user: 'u', all: 'all' }, cost: { user: 1, all: 2 }, plan: () => 'pro' })
+forExpress({ limiter, key: { user: byUser(() => 'u'), all: everyone }, cost: { user: 1, all: 2 }, plan: () => 'pro' })
 // @ts-expect-error: a key is missing
-forExpress({ limiter, key: { user: 'u' } })
+forExpress({ limiter, key: { user: byUser(() => 'u') } })
 // @ts-expect-error: there is no such limit
 forExpress({ limiter, cost: { user: 1, all: 2, tenant: 3 } })
 // @ts-expect-error: there is no such plan
@@ -54,6 +55,32 @@ forExpress({ limit, headers: 'draft-12' })
 forExpress({ limit, limiter })
 // @ts-expect-error: one of the two
 forExpress({})
+
+// A text is no key: it would be one limit for all.
+// @ts-expect-error
+forExpress({ limit, key: 'ip' })
+// @ts-expect-error
+forFastify({ limit, key: 'x-api-key' })
+// @ts-expect-error
+forHono({ limiter, key: { user: byUser(() => 'u'), all: 'all' } })
+// @ts-expect-error: one for another limit is none for this
+forKoa({ limit, key: { daily: 'x' } })
+// @ts-expect-error: neither is what `everyone` answers
+forFetch({ limit, key: everyone() })
+// @ts-expect-error
+RateLimitModule.forRoot({ limit, key: 'ip' })
+forFetch({ limit, key: everyone })
+
+// A header that carries an address is believed from named networks.
+byIp({ header: 'cf-connecting-ip', from: ['10.0.0.0/8'], ipv6Subnet: 64 })
+// @ts-expect-error: from whom?
+byIp({ header: 'cf-connecting-ip' })
+// @ts-expect-error: what do they say?
+byIp({ from: ['10.0.0.0/8'] })
+// @ts-expect-error: one of the two
+byIp({ trustProxy: 1, header: 'cf-connecting-ip', from: ['10.0.0.0/8'] })
+// @ts-expect-error: everyone?
+byIp({ trustProxy: true })
 
 // A fetch stays the fetch that it was, whatever limiter paces it.
 declare const remote: AsyncStore

@@ -65,6 +65,6 @@ console.log('errors', failed.join(' '))
 
 /** The middleware of one copy with a limiter of the other. */
 const { rateLimit } = require('sluice/fetch')
-const limited = rateLimit({ limiter: imported.createLimiter(limit(imported, 1)), key: 'k', maxWaitMs: 1 })(() => new Response('in'))
+const limited = rateLimit({ limiter: imported.createLimiter(limit(imported, 1)), key: () => 'k', maxWaitMs: 1 })(() => new Response('in'))
 const request = () => new Request('http://localhost/')
 console.log('middleware', (await limited(request())).status, (await limited(request())).status)
