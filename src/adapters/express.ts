@@ -10,6 +10,7 @@ import type { Limits } from '../limiter/options.ts'
 import type { Store, SyncStore } from '../stores/store.ts'
 import { expressRoute } from './express-route.ts'
 import { answer, leaveAtEnd, NodeHttpRequest, type NodeRequest, type NodeResponse, nodeGate, setHeaders } from './node-request.ts'
+import { expressClient } from './trusted-address.ts'
 
 export * from '../http/index.ts'
 
@@ -34,7 +35,7 @@ export function rateLimit<
   return (request, response, next) => {
     let entered: Entry | Promise<Entry>
     try {
-      entered = gate.enter(request, new NodeHttpRequest(request, request, expressRoute), response)
+      entered = gate.enter(request, new NodeHttpRequest(request, request, expressRoute, request, expressClient), response)
     } catch (error) {
       return next(asError(error))
     }

@@ -13,6 +13,7 @@ import type { Store, SyncStore } from '../stores/store.ts'
 import { type FastifyReplyLike, type FastifyRequestLike, fastifyRoute, sendReply, setReplyHeaders } from './fastify-reply.ts'
 import { RouteGates } from './fastify-routes.ts'
 import { leaveAtEnd, NodeHttpRequest, nodeGate } from './node-request.ts'
+import { fastifyClient } from './trusted-address.ts'
 
 export * from '../http/index.ts'
 export type { FastifyReplyLike, FastifyRequestLike } from './fastify-reply.ts'
@@ -59,7 +60,9 @@ export function rateLimit<
   const limit = (request: Req & RateLimited, reply: FastifyReplyLike, done: (error?: Error) => void) => {
     let entered: Entry | Promise<Entry> | undefined
     try {
-      entered = routes.gateOf(request)?.enter(request, new NodeHttpRequest(request.raw, request, fastifyRoute), reply.raw)
+      entered = routes
+        .gateOf(request)
+        ?.enter(request, new NodeHttpRequest(request.raw, request, fastifyRoute, request, fastifyClient), reply.raw)
     } catch (error) {
       return done(asError(error))
     }

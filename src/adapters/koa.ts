@@ -19,6 +19,7 @@ import {
   put,
   setHeaders,
 } from './node-request.ts'
+import { koaClient } from './trusted-address.ts'
 
 export * from '../http/index.ts'
 
@@ -47,7 +48,7 @@ export function rateLimit<
   const gate = nodeGate<Ctx>(options)
   return async (ctx, next) => {
     if (ctx.res === undefined) throw withoutResponse()
-    const entered = gate.enter(ctx, new NodeHttpRequest<object>(ctx.req, ctx, koaRoute), ctx.res)
+    const entered = gate.enter(ctx, new NodeHttpRequest<object>(ctx.req, ctx, koaRoute, ctx, koaClient), ctx.res)
     const entry = isPromise(entered) ? await entered : entered
     const { rateLimit: earlier } = ctx.state as RateLimitState
     ctx.state.rateLimit = entry.decision

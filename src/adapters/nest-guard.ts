@@ -9,6 +9,7 @@ import type { Decision } from '../limiter/decision.ts'
 import { type FastifyReplyLike, sendReply, setReplyHeaders } from './fastify-reply.ts'
 import { guardsOf, NestLimits, type Target } from './nest-limits.ts'
 import { answer, leaveAtEnd, NodeHttpRequest, type NodeRequest, type NodeResponse, setHeaders } from './node-request.ts'
+import { nestClient } from './trusted-address.ts'
 
 /**
  * Thrown by the guard, answered by the module's filter. Catch it in a filter of your own to answer
@@ -165,7 +166,7 @@ export class RateLimitGuard {
       if (entry.refusal !== undefined) throw rateLimited(entry)
       return this.#pass(context, exchange, gates, k + 1, entry.decision ?? earlier)
     }
-    const entered = gate.enter(request, new NodeHttpRequest(request.raw ?? request, context, nestRoute), node)
+    const entered = gate.enter(request, new NodeHttpRequest(request.raw ?? request, context, nestRoute, request, nestClient), node)
     return isPromise(entered) ? entered.then(goOn) : goOn(entered)
   }
 }

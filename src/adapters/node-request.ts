@@ -46,22 +46,36 @@ export interface NodeResponse {
 }
 
 /**
- * `native` is the framework's own request, whose route `routeOf` knows. One class for all: one that
- * extends another takes longer to make.
+ * `framed` is the framework's own request, whose client `clientOf` finds, and `native` what
+ * `routeOf` knows a route by. One class for all: one that extends another takes longer to make.
  */
 export class NodeHttpRequest<Native = NodeRequest> implements HttpRequest {
   readonly #request: NodeRequest
   readonly #native: Native
   readonly #routeOf: (native: Native) => string | undefined
+  readonly #framed: object
+  readonly #clientOf: (framed: object) => string | undefined
 
-  constructor(request: NodeRequest, native: Native, routeOf: (native: Native) => string | undefined = noRoute) {
+  constructor(
+    request: NodeRequest,
+    native: Native,
+    routeOf: (native: Native) => string | undefined = unknown,
+    framed: object = request,
+    clientOf: (framed: object) => string | undefined = unknown,
+  ) {
     this.#request = request
     this.#native = native
     this.#routeOf = routeOf
+    this.#framed = framed
+    this.#clientOf = clientOf
   }
 
   get address(): string | undefined {
     return this.#request.socket?.remoteAddress
+  }
+
+  get clientAddress(): string | undefined {
+    return this.#clientOf(this.#framed)
   }
 
   get route(): string | undefined {
@@ -78,7 +92,7 @@ export class NodeHttpRequest<Native = NodeRequest> implements HttpRequest {
   }
 }
 
-function noRoute(): undefined {
+function unknown(): undefined {
   return undefined
 }
 

@@ -21,7 +21,8 @@ interface ByProxies extends Subnet {
   /**
    * The proxies whose `X-Forwarded-For` is believed. A number: so many proxies stand in front, each
    * appending one entry. A list: the networks they are in, such as `['10.0.0.0/8', 'fd00::/8']`;
-   * `'loopback'` and `'private'` name the usual ones. Default 0: none.
+   * `'loopback'` and `'private'` name the usual ones. Default: those that the framework trusts
+   * (`trust proxy` of Express, `trustProxy` of Fastify, `proxy` of Koa), or none.
    */
   readonly trustProxy?: number | readonly string[]
   readonly header?: undefined
@@ -57,7 +58,7 @@ export function byIp(options: ByIpOptions = {}): (native: AnyRequest, http: Http
   const { header, from, trustProxy } = options
   const ipv6Bits = subnetOf(options.ipv6Subnet ?? DEFAULT_SUBNET)
   const finder = header === undefined && from === undefined ? finderBy(trustProxy) : finderIn(header, from, trustProxy)
-  const keyOfRequest = finder === undefined ? rememberedKeys(ipv6Bits) : foundKeys(ipv6Bits, finder)
+  const keyOfRequest = finder === undefined ? rememberedKeys(ipv6Bits, trustProxy === undefined) : foundKeys(ipv6Bits, finder)
   const keyOf = (_native: AnyRequest, http: HttpRequest) => keyOfRequest(http)
   shortKeys.add(keyOf)
   return keyOf
@@ -125,7 +126,7 @@ interface Client {
 }
 
 /** Reading an address takes longer than deciding about it, and a client calls more than once. */
-function rememberedKeys(ipv6Bits: number): (http: HttpRequest) => string {
+function rememberedKeys(ipv6Bits: number, asksFramework: boolean): (http: HttpRequest) => string {
   const remembered = new Map<string, Client>()
   const signs = new SignsOfProxies()
   const remember = (text: string) => {
@@ -133,13 +134,17 @@ function rememberedKeys(ipv6Bits: number): (http: HttpRequest) => string {
     if (address === undefined) return undefined
     const client = { key: keyOfAddress(address, ipv6Bits), isNearby: isNearby(address) }
     if (remembered.size >= MAX_REMEMBERED) remembered.clear()
-    // It may be a piece of a header, which it would keep alive.
+    // The framework's answer is a piece of a header, which it would keep alive.
     remembered.set(shortKey(text), client)
     return client
   }
   const clientOf = (text: string | undefined) => (text === undefined ? undefined : (remembered.get(text) ?? remember(text)))
   return (http) => {
-    const peer = clientOf(http.address)
+    const { address } = http
+    const told = asksFramework ? http.clientAddress : undefined
+    const found = told === address ? undefined : clientOf(told)
+    if (found !== undefined) return found.key
+    const peer = clientOf(address)
     if (peer === undefined) return keyOfNobody(http)
     if (peer.isNearby) signs.look(http)
     return peer.key

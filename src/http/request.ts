@@ -11,6 +11,11 @@ export interface HttpRequest {
    */
   readonly address: string | undefined
   /**
+   * The client's address as the framework finds it by its own setting for proxies; undefined where
+   * it has none, or where that is off.
+   */
+  readonly clientAddress?: string | undefined
+  /**
    * Its route as the application wrote it down, such as `GET /users/:id`; undefined where the
    * framework has none, or does not know it yet.
    */

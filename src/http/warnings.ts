@@ -5,7 +5,7 @@
 import { warn } from '../errors.ts'
 
 export type WarningCode =
-  // requests come through a proxy that is not trusted: all clients share its address
+  // requests come through a proxy, and are counted by its address, which all clients share
   | 'SLUICE_BEHIND_PROXY'
   // headers are believed from all addresses: clients choose their own keys
   | 'SLUICE_TRUSTS_EVERYONE'
@@ -38,11 +38,11 @@ export type WarningCode =
 
 const HELP: Readonly<Record<WarningCode, string>> = {
   SLUICE_BEHIND_PROXY:
-    'A request came from a nearby machine and carries X-Forwarded-For, Forwarded, X-Real-IP or CF-Connecting-IP: there seems to be a proxy in front, and all clients behind it share one limit. Let it send X-Forwarded-For, and say how many proxies there are, byIp({ trustProxy: 1 }), or which, byIp({ trustProxy: ["10.0.0.0/8"] }).',
+    "A request came from a nearby machine, with X-Forwarded-For, Forwarded, X-Real-IP or another header in which proxies tell the client's address, and was counted by that machine's own: there seems to be a proxy in front, and all clients behind it share one limit. Let it append to X-Forwarded-For, the only one of these that is read unless you name another, and say which proxies are yours: by the framework's setting (app.set('trust proxy', 1) of Express, trustProxy: ['10.0.0.0/8'] of Fastify, proxy: true with maxIpsCount: 1 of Koa), or by byIp({ trustProxy: 1 }) or byIp({ trustProxy: ['10.0.0.0/8'] }).",
   SLUICE_TRUSTS_EVERYONE:
     'The networks of proxies hold all addresses, so that headers are believed from every sender, and every client can choose the address it is limited by. Name the networks of your proxies, or how many there are.',
   SLUICE_NO_ADDRESS:
-    'A request has no address, so that it shares one limit with all others that have none. Behind a proxy or a Unix socket say byIp({ trustProxy: 1 }); where the platform tells the address elsewhere, give the adapter `address`; or choose another key.',
+    'A request has no address, so that it shares one limit with all others that have none. Where all requests come through a proxy, say byIp({ trustProxy: 1 }); where the platform tells the address elsewhere, give the adapter `address`; or choose another key.',
   SLUICE_NO_ROUTE:
     'byRoute() was asked for a request whose route is not known, so that all such requests share one limit. In Express, and in Koa with @koa/router, the limits belong on the routes: app.get(path, rateLimit({ ... }), handler). node:http and fetch have no routes: choose another key.',
   SLUICE_USER_CAME_LATE:

@@ -64,6 +64,43 @@ describe('misconfiguration is explained once, under its code', () => {
     expect(warned[0]?.message).toContain('byIp({ trustProxy: 1 })')
   })
 
+  test.each([
+    ['a proxy that writes only Forwarded', { trustProxy: 1 }, '10.0.0.1', { forwarded: 'for=203.0.113.9' }],
+    ['a proxy that is in none of the networks', { trustProxy: ['192.168.0.0/16'] }, '10.0.0.1', { 'x-forwarded-for': '203.0.113.9' }],
+    ['a proxy that writes another header', { header: 'x-real-ip', from: ['loopback'] }, '::1', { 'x-forwarded-for': '203.0.113.9' }],
+    [
+      'a header from a proxy that is in none of the networks',
+      { header: 'fly-client-ip', from: ['loopback'] },
+      '10.0.0.1',
+      { 'fly-client-ip': '203.0.113.9' },
+    ],
+    ['a proxy that the framework does not trust', {}, '10.0.0.1', { 'x-forwarded-for': '203.0.113.9' }, '10.0.0.1'],
+    ['a proxy that hides its clients', {}, '10.0.0.1', { 'x-forwarded-for': 'unknown' }, 'unknown'],
+  ] as const)(
+    '%s, so that all share its address',
+    async (_name, options, address, headers: Record<string, string>, clientAddress?: string) => {
+      vi.resetModules()
+      const fresh = await import('../../src/http/by-ip.ts')
+      const keyOf = fresh.byIp(options)
+      const key = (from: object) => keyOf(undefined, { address, clientAddress, header: () => undefined, ...from })
+      // Checks of health carry none of them, and no proxy in front is to be seen.
+      expect([key({}), codes()]).toEqual([`ip:${address === '::1' ? '::/56' : address}`, []])
+      key({ header: (name: string) => headers[name] })
+      expect(codes()).toEqual(['SLUICE_BEHIND_PROXY'])
+    },
+  )
+
+  test('not a client nearby that a trusted proxy told of', async () => {
+    vi.resetModules()
+    const fresh = await import('../../src/http/by-ip.ts')
+    const http = (more: object) => ({ address: '10.0.0.1', header: () => '10.0.0.9', ...more })
+    expect(fresh.byIp()(undefined, http({ clientAddress: '10.0.0.9' }))).toBe('ip:10.0.0.9')
+    for (const options of [{ trustProxy: 1 }, { header: 'x-real-ip', from: ['private'] }]) {
+      expect(fresh.byIp(options)(undefined, http({}))).toBe('ip:10.0.0.9')
+    }
+    expect(codes()).toEqual([])
+  })
+
   test('an onLimited that fails, which changes no answer', async () => {
     const failures = [() => Promise.reject(new Error('no log')), () => Promise.reject(), throwing('no log')]
     for (const onLimited of failures) {

@@ -149,7 +149,7 @@ const UPWARDS: readonly (readonly string[])[] = [
   [],
   ['limiter/decision.ts decisionOf', 'limiter/asking.ts tell'],
   ['stores/queue/queue.ts goOn'],
-  ['adapters/node-request.ts header'],
+  ['adapters/trusted-address.ts expressClient', 'adapters/node-request.ts header'],
 ]
 
 test('ARCHITECTURE draws four walks', () => {

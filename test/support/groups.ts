@@ -28,6 +28,7 @@ export const LONG = [
   'test/stores/bounded',
   'test/faults/errors',
   'test/adapters/matrix',
+  'test/adapters/proxies',
   'test/docs/snippets',
   'test/permits/processes',
   'test/cli/inspect',
