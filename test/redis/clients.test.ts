@@ -15,7 +15,31 @@ test('a client of redis 3, whose commands take callbacks, is refused with what t
 
 test.each([undefined, null, 'redis://localhost', {}, () => undefined])('%o is no client', (client) => {
   expect(() => redisStore(client as unknown as RedisClient)).toThrow(
-    expect.objectContaining({ code: 'CONFIG', message: expect.stringContaining('must be a client of redis, ioredis') }),
+    expect.objectContaining({
+      code: 'CONFIG',
+      message: expect.stringMatching(/must be a client of redis 4 or later, .*\{ send: \(args\) =>/),
+    }),
+  )
+})
+
+const command = async () => 'OK'
+test.each<[name: string, client: object]>([
+  ["Deno's, whose sendCommand takes a name and a list", { sendCommand: command, get: command, eval: command, evalsha: command }],
+  ['redis-on-workers, whose send takes words', { send: command, sendRaw: command, sendOnce: command }],
+  [
+    'one with commands of its own beside send',
+    new (class {
+      send = command
+      get = command
+    })(),
+  ],
+  ['a REST client', { get: command, eval: command, evalsha: command, pipeline: command }],
+])('%s is refused with how to give it', (_name, client) => {
+  expect(() => redisStore(client as RedisClient)).toThrow(
+    expect.objectContaining({
+      code: 'CONFIG',
+      message: expect.stringMatching(/give redisStore \{ send: \(args\) => .* promise of its reply$/),
+    }),
   )
 })
 

@@ -34,23 +34,27 @@ type Send = (...args: never[]) => Promise<unknown>
 
 /**
  * `redis` (client, pool, cluster, sentinel), `ioredis` and `iovalkey` (Redis, Cluster),
- * `@valkey/valkey-glide` (both), or a sender.
+ * `@valkey/valkey-glide` (both), Bun's own, or a sender.
  */
-export type RedisClient = RedisSender | { sendCommand: Send } | { call: Send } | { customCommand: Send }
+export type RedisClient = RedisSender | { sendCommand: Send } | { call: Send } | { customCommand: Send } | { getBuffer: Send }
 
 export function senderOf(client: RedisClient): RedisSender {
   if (typeof client === 'object' && client !== null) {
-    if (can(client, 'send')) return client as RedisSender
     if (can(client, 'customCommand')) return glideSender(client as Glide)
     if (can(client, 'call')) return ioredisSender(client as Ioredis)
     if (can(client, 'send_command')) throw new SluiceError('CONFIG', REDIS_3)
-    if (can(client, 'sendCommand')) return nodeRedisSender(client as NodeRedis)
+    if (can(client, 'sendCommand') && can(client, 'evalSha')) return nodeRedisSender(client as NodeRedis)
+    if (can(client, 'send') && can(client, 'getBuffer')) return bunSender(client as unknown as BunRedis)
+    if (can(client, 'send') && !OF_OTHER_CLIENTS.some((name) => can(client, name))) return client as RedisSender
   }
-  throw new SluiceError(
-    'CONFIG',
-    `redisStore client ${shown(client)} must be a client of redis, ioredis, iovalkey or @valkey/valkey-glide, or have send(args)`,
-  )
+  throw new SluiceError('CONFIG', `redisStore client ${shown(client)} ${KNOWN_CLIENTS}`)
 }
+
+/** Methods of clients whose `send` takes other arguments than ours. */
+const OF_OTHER_CLIENTS = ['get', 'GET', 'sendRaw']
+
+const KNOWN_CLIENTS =
+  "must be a client of redis 4 or later, ioredis, iovalkey, @valkey/valkey-glide or Bun. Of any other client give redisStore { send: (args) => ... }, which sends one command, args = ['EVALSHA', ...], and gives a promise of its reply"
 
 /** Its commands take callbacks and return no promises. */
 const REDIS_3 =
@@ -164,4 +168,21 @@ interface Glide {
 
 function glideSender(client: Glide): RedisSender {
   return { cluster: can(client, 'ssubscribe'), send: (args) => client.customCommand(args) }
+}
+
+/** `Bun.RedisClient`. It writes the commands of one turn together. */
+interface BunRedis {
+  send(command: string, args: string[]): Promise<unknown>
+  readonly connected?: boolean
+  readonly onclose?: ((error: Error) => void) | null
+}
+
+/** By default it waits for an answer for ever; after a timeout it does not connect again. */
+const BUN_NEEDS = 'idleTimeout: 3000, and set its onclose to connect() again'
+
+function bunSender(client: BunRedis): RedisSender {
+  return {
+    advice: () => (client.connected && typeof client.onclose !== 'function' ? BUN_NEEDS : undefined),
+    send: ([name = '', ...rest]) => client.send(name, rest),
+  }
 }
