@@ -71,6 +71,15 @@ export function warn(code: string, message: string, cause?: unknown): void {
   else console?.warn(`[${code}] SluiceWarning: ${message}`)
 }
 
+const told = new Set<string>()
+
+/** The same, once in a process. */
+export function warnOnce(code: string, message: string, cause?: unknown): void {
+  if (told.has(message)) return
+  told.add(message)
+  warn(code, message, cause)
+}
+
 /** Shows a wrong value in a message: short, on one line, and telling `'5'` from `5`. */
 export function shown(value: unknown): string {
   if (typeof value === 'function') return 'a function'

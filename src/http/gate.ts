@@ -12,7 +12,7 @@ import { type Hold, holdOf } from './hold.ts'
 import { functionsIn, keyFunction } from './key-source.ts'
 import type { KeyFunction } from './keys.ts'
 import { LateUsers } from './late-users.ts'
-import { type AnyCost, type AnyKey, type AnyLimiter, type LimiterSource, limiterSource } from './limiters.ts'
+import { type AnyCost, type AnyKey, type AnyLimiter, checkingDelays, type LimiterSource, limiterSource } from './limiters.ts'
 import { noticeLimiter, PerRequestMisuse } from './misuse.ts'
 import { isNearLimit } from './near-limit.ts'
 import { choicesOf, type HttpChoices, type HttpOptions, hasLimits, hasOwnLimits, type Told, withoutNames } from './options.ts'
@@ -55,9 +55,9 @@ export class Gate<Native, Connection = unknown> {
     limiters?: LimiterSource<Native>,
   ) {
     checkHttpOptions(options, more, limiters === undefined)
-    this.#limiters = limiters ?? limiterSource(options as HttpOptions<Native>)
     this.#choices = choicesOf(options as HttpOptions<Native>)
     const { key, shadow = false, maxWaitMs = 0, maxQueue, headers = 'draft-11' } = this.#choices
+    this.#limiters = checkingDelays(limiters ?? limiterSource(options as HttpOptions<Native>), maxWaitMs)
     this.#keyOf = keyFunction(key)
     this.#lateUsers = new LateUsers(functionsIn(key))
     // A shadow makes no request wait either.

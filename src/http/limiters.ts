@@ -4,13 +4,14 @@
 import { SluiceError, shown } from '../errors.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Cost, Key } from '../limiter/input.ts'
-import { createLimiter } from '../limiter/limiter.ts'
+import { createLimiter, opened } from '../limiter/limiter.ts'
+import { noticeStore } from '../limiter/misuse.ts'
 import type { LimiterOptions, Limits } from '../limiter/options.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
 import type { FailurePolicy } from '../stores/remote/fallback.ts'
 import type { Scope, Store } from '../stores/store.ts'
-import { noticeStore } from './misuse.ts'
 import type { HttpOptions } from './options.ts'
+import { checkPolicy, withoutDelays } from './options-check.ts'
 import { type MaybePromise, whenKnown } from './request.ts'
 import type { HttpDecision } from './settling.ts'
 
@@ -18,7 +19,7 @@ import type { HttpDecision } from './settling.ts'
 export interface AnyLimiter {
   readonly name: string
   readonly store: Store
-  readonly onStoreError: FailurePolicy
+  readonly onStoreError: FailurePolicy | undefined
   scope(plan?: string): Scope
   consume(key: AnyKey, cost?: AnyCost, options?: { plan: string }): MaybePromise<HttpDecision>
   peek(key: AnyKey, cost: AnyCost, options?: { plan: string }): MaybePromise<Decision>
@@ -44,13 +45,20 @@ const MAX_LIMITERS = 1_000
 let unnamed = 0
 
 export function limiterSource<Native>({ limit, limiter, limiterOptions }: HttpOptions<Native>): LimiterSource<Native> {
-  if (limiter !== undefined) return limiter as unknown as AnyLimiter
-  if (typeof limit !== 'function') return made(limit as Limits, limiterOptions)
+  if (limiter !== undefined) {
+    checkPolicy(limiter as unknown as AnyLimiter, 'createLimiter(limit, { ... })')
+    return limiter as unknown as AnyLimiter
+  }
+  checkPolicy(limiterOptions ?? {}, 'limiterOptions: { ... }')
+  if (typeof limit !== 'function') return createLimiter(limit as Limits, limiterOptions as LimiterOptions) as unknown as AnyLimiter
   return byNumbers(limit as (native: Native) => MaybePromise<Limits>, limiterOptions ?? {})
 }
 
-function made(limits: Limits, options: object | undefined): AnyLimiter {
-  return createLimiter(limits, options as LimiterOptions) as unknown as AnyLimiter
+/** Checks its limiters, each when it is known. */
+export function checkingDelays<Native>(source: LimiterSource<Native>, maxWaitMs: number): LimiterSource<Native> {
+  if (maxWaitMs > 0) return source
+  if (typeof source === 'function') return (native) => whenKnown(source(native), withoutDelays)
+  return withoutDelays(source)
 }
 
 /** All of one name in one store: a key whose numbers change keeps what it has used. */
@@ -66,7 +74,7 @@ function byNumbers<Native>(
     // A limit as JSON is its type and its numbers.
     const numbers = JSON.stringify(limits)
     if (typeof limits !== 'object' || limits === null) throw noLimits(limits)
-    const limiter = ready.get(numbers) ?? made(limits, shared)
+    const limiter = ready.get(numbers) ?? (opened(limits, shared) as AnyLimiter)
     if (ready.size >= MAX_LIMITERS) makeRoom(ready, numbers)
     ready.set(numbers, limiter)
     return limiter

@@ -1,6 +1,5 @@
 /** Mistakes in the use of the middleware itself, noticed while it is used. */
 import type { Store } from '../stores/store.ts'
-import { isOneOfSeveral } from './processes.ts'
 import { explainOnce } from './warnings.ts'
 
 /** So many, because a test may well make one and use it at once. */
@@ -33,17 +32,11 @@ interface Named {
   readonly store: Store | undefined
 }
 
-/** A memory of this process alone, though there are others that serve the same. */
-export function noticeStore(store: Store | undefined): void {
-  if (store?.mode === 'sync' && !store.shared && isOneOfSeveral()) explainOnce('SLUICE_MEMORY_PER_PROCESS')
-}
-
 /** The limiters in use by name; not held on to, so that one that was dropped may be made again. */
 const named = new Map<string, WeakRef<Named>>()
 
 /** Limiters without a name have one of their own. */
 export function noticeLimiter(limiter: Named): void {
-  noticeStore(limiter.store)
   // Cloudflare Workers have it since the compatibility date of 2025-05-05.
   if (typeof WeakRef === 'undefined') return
   const known = named.get(limiter.name)?.deref()

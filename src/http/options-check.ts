@@ -6,6 +6,9 @@ import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { byIpInstead } from './address-headers.ts'
 import { isHeaderName } from './fields.ts'
+import type { FailurePolicy } from '../stores/remote/fallback.ts'
+import type { Store } from '../stores/store.ts'
+import type { AnyLimiter } from './limiters.ts'
 import { CHOICE_NAMES, type HttpOptions, LIMIT_NAMES } from './options.ts'
 
 const FUNCTIONS = ['plan', 'skip', 'refundWhen', 'settle', 'onLimited', 'onNearLimit', 'partitionKey', 'answer'] as const
@@ -59,6 +62,31 @@ function insteadOfText(text: string): string {
   const byAddress = text === 'ip' ? 'byIp()' : byIpInstead(text)
   const byName = byAddress ?? (isHeaderName(text) && text !== 'everyone' ? `byHeader('${text}')` : undefined)
   return byName === undefined ? 'everyone' : `${byName}, or everyone`
+}
+
+/** What an outage of the store does to users is not left to chance. `where`: where to say it. */
+export function checkPolicy({ store, onStoreError }: { store?: Store; onStoreError?: FailurePolicy | undefined }, where: string): void {
+  if (store?.mode !== 'async' || onStoreError !== undefined) return
+  throw new SluiceError(
+    'CONFIG',
+    `rateLimit onStoreError undefined: say in ${where} what happens to requests while the store is away. ${CHOICES}`,
+  )
+}
+
+const CHOICES =
+  "'local': this process decides by itself, with its localShare of the limit. 'allow': all pass. 'deny': all are refused with 503. 'throw': all fail, with the error that your error handler answers."
+
+/**
+ * Without `maxWaitMs` a request goes on at once, though the bucket says that it has to wait for
+ * `delayMs`.
+ */
+export function withoutDelays<Limiter extends Pick<AnyLimiter, 'scope'>>(limiter: Limiter): Limiter {
+  const delaying = limiter.scope().limits.find(({ rule }) => rule.algorithm.spaced)
+  if (delaying === undefined) return limiter
+  throw new SluiceError(
+    'CONFIG',
+    `rateLimit maxWaitMs 0: limit '${delaying.name}' is a leakyBucket, whose requests wait for their turn, and here none would. Say maxWaitMs: 5_000, or take tokenBucket({ capacity, refill }), which admits the same at once`,
+  )
 }
 
 type Fields = Readonly<Record<string, unknown>>

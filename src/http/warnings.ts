@@ -2,7 +2,8 @@
  * Set-ups that look right and limit the wrong thing. Each is explained once in a process, under a
  * code that can be searched for.
  */
-import { warn } from '../errors.ts'
+import { warnOnce } from '../errors.ts'
+import { MISUSE } from '../limiter/misuse.ts'
 
 export type WarningCode =
   // requests come through a proxy, and are counted by its address, which all clients share
@@ -37,6 +38,7 @@ export type WarningCode =
   | 'SLUICE_SHADOW_FAILED'
 
 const HELP: Readonly<Record<WarningCode, string>> = {
+  ...MISUSE,
   SLUICE_BEHIND_PROXY:
     "A request came from a nearby machine, with X-Forwarded-For, Forwarded, X-Real-IP or another header in which proxies tell the client's address, and was counted by that machine's own: there seems to be a proxy in front, and all clients behind it share one limit. Let it append to X-Forwarded-For, the only one of these that is read unless you name another, and say which proxies are yours: by the framework's setting (app.set('trust proxy', 1) of Express, trustProxy: ['10.0.0.0/8'] of Fastify, proxy: true with maxIpsCount: 1 of Koa), or by byIp({ trustProxy: 1 }) or byIp({ trustProxy: ['10.0.0.0/8'] }).",
   SLUICE_TRUSTS_EVERYONE:
@@ -47,12 +49,6 @@ const HELP: Readonly<Record<WarningCode, string>> = {
     'byRoute() was asked for a request whose route is not known, so that all such requests share one limit. In Express, and in Koa with @koa/router, the limits belong on the routes: app.get(path, rateLimit({ ... }), handler). node:http and fetch have no routes: choose another key.',
   SLUICE_USER_CAME_LATE:
     'A request had no user when byUser() was asked, and had one at its end: users are signed in after the limits, and counted by what `otherwise` says. Put the limits behind whatever signs users in: in Fastify by hook: "preHandler", in Nest by @UseGuards(AuthGuard, RateLimitGuard).',
-  SLUICE_LIMITER_PER_REQUEST:
-    'rateLimit() is called for each request. Each call makes a limiter that has seen nothing, so that nothing is ever limited. Call it once, when the application is made, and use what it returns.',
-  SLUICE_SAME_NAME:
-    'Two limiters of this process have one name. In a store that they share they also share their state: give each its own name, or use one limiter in both places.',
-  SLUICE_MEMORY_PER_PROCESS:
-    'The limits are kept in the memory of one process, and this one seems to be one of several: together they admit as many times the limit as there are processes. Use a store that they share: sqliteStore(path) of sluice/sqlite on one machine, redisStore(client) on several.',
   SLUICE_NEST_UNLIMITED:
     'RateLimitModule limits handlers of HTTP and GraphQL, and not those of WebSockets and microservices. Ask a limiter in them, and say @SkipLimit() on them.',
   SLUICE_REFUND_FAILED:
@@ -67,12 +63,7 @@ const HELP: Readonly<Record<WarningCode, string>> = {
     'A decision in shadow failed, and the request passed. Without shadow it would be an error. The cause is the error of the key, the cost, the plan or the store.',
 }
 
-const explained = new Set<string>()
-
 /** `about`: what it is about, where each case wants its own explanation. */
 export function explainOnce(code: WarningCode, about = '', cause?: unknown): void {
-  const subject = about === '' ? '' : ` (${about})`
-  if (explained.has(code + subject)) return
-  explained.add(code + subject)
-  warn(code, `${HELP[code]}${subject}`, cause)
+  warnOnce(code, about === '' ? HELP[code] : `${HELP[code]} (${about})`, cause)
 }

@@ -17,6 +17,7 @@ import type { Decision } from './decision.ts'
 import { checkListener, type DecisionEvent, type Listener, Listeners } from './events.ts'
 import { promised, SETTLE_OPTIONS, VERB_OPTIONS } from './input.ts'
 import type { Answer, SettleOptions, VerbOptions } from './limiter.ts'
+import { noticeClosed } from './misuse.ts'
 import {
   type CostOf,
   clockOf,
@@ -40,7 +41,7 @@ type Asked = Pick<Step, 'op' | 'parts' | 'aheadUs' | 'ofUs'>
 export class AskingLimiter<L extends Limits, S extends Store, P extends string> {
   declare readonly name: string
   declare readonly store: Store
-  declare readonly onStoreError: FailurePolicy
+  declare readonly onStoreError: FailurePolicy | undefined
   /** The same, behind a circuit breaker if it is remote. */
   declare protected readonly guarded: SyncStore | GuardedStore
   /** The clock for the store; undefined for one with a clock of its own. */
@@ -57,7 +58,7 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
     const store = storeOf(options.store)
     this.name = nameOf(options.name, store)
     this.store = store
-    this.onStoreError = options.onStoreError ?? 'throw'
+    this.onStoreError = options.onStoreError
     this.clock = clockOf(options.clock, store)
     this.ownClock = this.clock ?? systemClock
     if (options.onDecision !== undefined || options.onHealth !== undefined) this.listeners.add(options as Listener)
@@ -98,6 +99,7 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
     for (const queue of this.queues.all()) queue.close(this.#closedError())
     if (this.guarded.mode === 'async') this.guarded.close()
     if (!this.isClosed) this.plans.close()
+    noticeClosed(this)
     this.isClosed = true
   }
 

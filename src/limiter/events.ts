@@ -59,19 +59,16 @@ export interface ReleaseEvent {
 export type ReleaseOutcome = 'ok' | 'dropped' | 'ignored'
 
 /**
- * The events of a limiter: `limiter.listen(listener)`. Promises of a listener are not awaited; a
- * rejection becomes a warning.
+ * The events of a limiter: `limiter.listen(listener)`. Promises of a listener are not awaited. The
+ * first time that a listener throws or rejects, a warning says so; no verb fails for it.
  */
 export interface Listener {
-  /**
-   * Of every decision that takes, or refuses to. An error it throws reaches the caller of the verb.
-   */
+  /** Of every decision that takes, or refuses to. */
   onDecision?(event: DecisionEvent): void
-  /** An error it throws becomes a warning: the caller of the verb gets the failure. */
   onFailure?(event: FailureEvent): void
-  /** When the store goes down and when it is up again. An error it throws becomes a warning. */
+  /** When the store goes down and when it is up again. */
   onHealth?(event: HealthEvent): void
-  /** Of every permit that was released. An error it throws becomes a warning. */
+  /** Of every permit that was released. */
   onRelease?(event: ReleaseEvent): void
 }
 
@@ -103,6 +100,7 @@ type Handler = (typeof HANDLERS)[number]
 /** A listener that was added: one that was added twice has two. */
 interface Seat {
   readonly listener: Listener
+  hasFailed: boolean
 }
 
 export class Listeners {
@@ -117,7 +115,7 @@ export class Listeners {
       const fn: unknown = listener[name]
       if (fn !== undefined && typeof fn !== 'function') throw invalid(name, fn, 'must be a function')
     }
-    const seat = { listener }
+    const seat = { listener, hasFailed: false }
     this.#set([...this.#all, seat])
     return () => this.#set(this.#all.filter((other) => other !== seat))
   }
@@ -126,15 +124,9 @@ export class Listeners {
     return this.#hasEars || channel.hasSubscribers
   }
 
-  /**
-   * Tells everybody, and then throws what the first of them threw: the others count what was taken
-   * all the same.
-   */
   tell(event: DecisionEvent): void {
-    const thrown: unknown[] = []
-    this.#tellEach('onDecision', event, (error) => thrown.push(error))
+    this.#tellEach('onDecision', event)
     channel.publish(event)
-    if (thrown.length > 0) throw thrown[0]
   }
 
   tellFailure(event: FailureEvent): void {
@@ -150,21 +142,19 @@ export class Listeners {
     this.#tellEach('onRelease', event)
   }
 
-  /**
-   * `onThrown`: without it, an error is a warning: the caller of the verb has nothing to do with
-   * it.
-   */
-  #tellEach(name: Handler, event: FailureEvent | HealthEvent | DecisionEvent | ReleaseEvent, onThrown?: (error: unknown) => void): void {
-    const warnOf = (how: string) => (error: unknown) =>
-      warn('SLUICE_LISTENER', `${name} of limiter '${event.limiter}' ${how}: ${String(error)}`, error)
-    for (const { listener } of this.#all) {
+  #tellEach(name: Handler, event: FailureEvent | HealthEvent | DecisionEvent | ReleaseEvent): void {
+    for (const seat of this.#all) {
+      const failed = (error: unknown) => {
+        if (!seat.hasFailed) warn('SLUICE_LISTENER', `${name} of limiter '${event.limiter}' failed: ${String(error)}`, error)
+        seat.hasFailed = true
+      }
       try {
-        const told: unknown = listener[name]?.(event as never)
+        const told: unknown = seat.listener[name]?.(event as never)
         // An async listener that fails would otherwise be an unhandled rejection, which ends a
         // process.
-        if (told instanceof Promise) told.catch(warnOf('rejected'))
+        if (told instanceof Promise) told.catch(failed)
       } catch (error) {
-        ;(onThrown ?? warnOf('threw'))(error)
+        failed(error)
       }
     }
   }

@@ -13,6 +13,7 @@ import { AsyncLimiter } from './async-limiter.ts'
 import type { Decision } from './decision.ts'
 import type { Listener } from './events.ts'
 import type { Abortable, Cost, Key } from './input.ts'
+import { noticeMade } from './misuse.ts'
 import { checkOptions, type LimiterOptions, type LimitName, type Limits, permitClassOf, type SameLimits } from './options.ts'
 import type { AnyFunction, PaceOptions, Wrapped } from './pacing.ts'
 import type { ReleaseOptions, Signal } from './permit.ts'
@@ -167,8 +168,8 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   readonly name: string
   /** Where its states live. */
   readonly store: Store
-  /** The policy for a store that fails. */
-  readonly onStoreError: FailurePolicy
+  /** The policy for a store that fails: undefined if none was given, which is `'throw'`. */
+  readonly onStoreError: FailurePolicy | undefined
   /**
    * Takes if that is possible in time, waiting its turn: `acquire` that answers `false` instead of
    * rejecting for a limit.
@@ -270,6 +271,13 @@ export function createLimiter<const L extends Limits, S extends Store = SyncStor
   limits: L,
   options: LimiterOptions<L, S, P> = {},
 ): unknown {
+  const limiter = opened(limits, options)
+  noticeMade(limiter as StoreLimiter<L, S, P>, options)
+  return limiter
+}
+
+/** The limiter, whatever else there is on its store. */
+export function opened<L extends Limits, S extends Store, P extends string>(limits: L, options: LimiterOptions<L, S, P>): unknown {
   checkOptions(options)
   const Permitting = permitClassOf<typeof PermitLimiter>(limits)
   if (Permitting !== undefined) return new Permitting<L, S, P>(limits, options)

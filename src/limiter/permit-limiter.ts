@@ -12,7 +12,7 @@ import type { Part } from '../stores/step.ts'
 import type { Store } from '../stores/store.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import { EntrustedPermits } from './entrusted.ts'
-import type { DecisionEvent, ReleaseOutcome } from './events.ts'
+import type { ReleaseOutcome } from './events.ts'
 import { Inflight } from './inflight.ts'
 import { promised, RESERVE_OPTIONS } from './input.ts'
 import { Leases } from './leases.ts'
@@ -173,7 +173,8 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     const plan = queue.planName as P | undefined
     const permit = this.#asked(key, plan, askedUs, askedWallUs)
     this.#lend(permit, decision, loansOf(limits, parts, verdicts), (servedUs - sinceUs) / 1000)
-    return this.#told(permit, verb, key, cost, { plan }, decision, sinceUs, servedUs) as unknown as Acquired<LimitName<L>, S>
+    this.tell(verb, key, cost, { plan }, decision, sinceUs, servedUs)
+    return permit as unknown as Acquired<LimitName<L>, S>
   }
 
   #answer<T>(act: () => T): T {
@@ -189,7 +190,8 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     plan.states.apply(filled(plan, take, key, cost, MAX_PERMITS), true)
     const permit = this.#asked(key, options?.plan, (verdicts[0] as Verdict).atUs)
     const decision = this.#decided(permit, plan, take.parts, verdicts, cost, waitedMs)
-    return sinceUs < 0 ? permit : this.#told(permit, 'consume', key, cost, options, decision, sinceUs)
+    if (sinceUs >= 0) this.tell('consume', key, cost, options, decision, sinceUs)
+    return permit
   }
 
   #consumeLater(
@@ -203,7 +205,8 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     const permit = this.#asked(key, options?.plan, this.ownClock.nowUs(), this.#leases.wallUs())
     return this.applyTo(plan, { op: 'take', parts, aheadUs: -1, ofUs: -1 }, (verdicts) => {
       const decision = this.#decided(permit, plan, parts, verdicts, cost, -1)
-      return this.#told(permit, 'consume', key, cost, options, decision, sinceUs)
+      this.tell('consume', key, cost, options, decision, sinceUs)
+      return permit
     }) as Promise<HeldDecision>
   }
 
@@ -218,29 +221,6 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     const decision = decisionOf(limits, verdicts, settler, HeldDecision.key(permit) as KeyOf<L>, cost)
     this.#lend(permit, decision, decision.allowed ? loansOf(limits, parts, verdicts) : NO_LOANS, waitedMs)
     return decision
-  }
-
-  /**
-   * Tells the listeners. If one throws, the caller does not get the permit: nobody would release
-   * it.
-   */
-  #told(
-    permit: HeldDecision,
-    verb: DecisionEvent['verb'],
-    key: KeyOf<L>,
-    cost: CostOf<L>,
-    options: VerbOptions<P> | undefined,
-    decision: Decision,
-    sinceUs: number,
-    endUs?: number,
-  ): HeldDecision {
-    try {
-      this.tell(verb, key, cost, options, decision, sinceUs, endUs)
-      return permit
-    } catch (error) {
-      void permit.release({ outcome: 'ignored' })
-      throw error
-    }
   }
 
   /** A permit, if nobody has to wait for it. */

@@ -175,7 +175,7 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
     return this.acquired(call, atItsTime(decision as DecisionOf<L>, delayUs, isBooked), answer as WaitAnswer, servedUs)
   }
 
-  /** The result of a wait. A listener may throw. */
+  /** The result of a wait. */
   protected acquired(
     { verb, key, cost, sinceUs, queue }: Waiter<LimitName<L>>,
     decision: DecisionOf<L>,

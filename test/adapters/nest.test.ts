@@ -197,7 +197,7 @@ describe.each(['express', 'fastify'] as const)('Nest on %s', (platform) => {
     const redis = await connectRedis()
     try {
       const prefix = randomUUID()
-      const limiter = createLimiter(numbers(9), { name: 'api', store: redisStore(redis, { prefix }) })
+      const limiter = createLimiter(numbers(9), { name: 'api', store: redisStore(redis, { prefix }), onStoreError: 'throw' })
       const routes = controller('Orders', { create: [Limit(numbers(1)) as MethodDecorator], list: [] })
       await start([RateLimitModule.forRoot({ limiter, key: () => 'k' })], routes)
       expect(await statuses(['create'], ['create'], ['list'])).toEqual([200, 429, 200])

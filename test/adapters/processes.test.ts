@@ -16,8 +16,8 @@ const program = join(folder, 'program.mjs')
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /**
- * Makes two middlewares, and prints the codes of its warnings. With `workers` it does so in that
- * many workers of a cluster.
+ * Makes two middlewares, or two limiters, and prints the codes of its warnings. With `workers` it
+ * does so in that many workers of a cluster.
  */
 writeFileSync(
   program,
@@ -33,7 +33,8 @@ writeFileSync(
     process.on('warning', ({ code, message }) => process.stdout.write(code + ': ' + message.match(/sqliteStore|redisStore/g) + '\\n'))
     const limit = gcra({ rate: '1/s', burst: 1 })
     const shared = () => createLimiter(limit, { name: 'api', store: sharedStore({ maxKeys: 10, limits: limit }) })
-    for (let k = 0; k < 2; k++) rateLimit(where === 'shared' ? { limiter: shared() } : { limit })
+    const made = where === 'limiters' ? createLimiter : rateLimit
+    for (let k = 0; k < 2; k++) made(where === 'limiters' ? limit : where === 'shared' ? { limiter: shared() } : { limit })
     if (cluster.isWorker) setImmediate(() => process.disconnect())
   }`,
 )
@@ -56,6 +57,10 @@ const WARNED = 'SLUICE_MEMORY_PER_PROCESS: sqliteStore,redisStore'
 
 test('in each worker of a cluster, once', async () => {
   expect(await warnings(['memory', '2'])).toEqual([WARNED, WARNED])
+})
+
+test('also of limiters without a middleware', async () => {
+  expect(await warnings(['limiters', '2'])).toEqual([WARNED, WARNED])
 })
 
 test.each<[string, NodeJS.ProcessEnv, string[]]>([

@@ -169,7 +169,7 @@ const SETUPS_BY_NAME = {
     }),
   },
   near: { limits: THREE, choices: () => ({ nearLimit: 0.6 }) },
-  'store-throws': { limits: THREE, limiterOptions: { store: brokenStore, clock: undefined } },
+  'store-throws': { limits: THREE, limiterOptions: { store: brokenStore, clock: undefined, onStoreError: 'throw' } },
   'store-allows': { limits: THREE, limiterOptions: { store: brokenStore, clock: undefined, onStoreError: 'allow' } },
   'store-denies': { limits: THREE, limiterOptions: { store: brokenStore, clock: undefined, onStoreError: 'deny' } },
   'store-local': { limits: THREE, limiterOptions: { store: brokenStore, clock: undefined, onStoreError: 'local' } },

@@ -120,7 +120,7 @@ describe('misconfiguration is explained once, under its code', () => {
       { limiter, key: () => Promise.reject(new Error('no key')), cost: throwing('no cost') },
       { limiter, plan: () => 'gold' },
       { limiter, skip: throwing('no skip') },
-      { limiter: createLimiter(limit, { name: 'down', store }) },
+      { limiter: createLimiter(limit, { name: 'down', store, onStoreError: 'throw' }) },
     ]
     for (const options of failures) {
       const gate = new Gate<undefined>({ ...options, shadow: true }, noConnection)

@@ -719,16 +719,28 @@ describe('listeners', () => {
     }
   })
 
-  test('an error of onDecision reaches the caller', () => {
+  test('an onDecision that throws is warned of once, and fails no call', async () => {
+    const warnings: Error[] = []
+    const warned = (warning: Error) => warnings.push(warning)
+    process.on('warning', warned)
     const onDecision = () => {
       throw new Error('the log is full')
     }
     const { limiter } = setUp(limit, { onDecision })
     limiter.listen({ onDecision: listen })
     subscribe('sluice:decision', listen)
-    expect(() => limiter.consume('key')).toThrow('the log is full')
-    // And keeps it from nobody else: it was taken.
-    expect(heard.length).toBe(2)
+    expect(limiter.consume('key').allowed).toBe(true)
+    expect(limiter.tryAcquire('key')).toBe(true)
+    expect((await limiter.acquire('key')).allowed).toBe(true)
+    await new Promise(setImmediate)
+    process.off('warning', warned)
+    expect(heard.length).toBe(6)
+    expect(warnings).toEqual([
+      expect.objectContaining({
+        code: 'SLUICE_LISTENER',
+        message: expect.stringMatching(/^onDecision of .* failed: Error: the log is full$/),
+      }),
+    ])
   })
 
   test('a listener may be an instance of a class, with fields of its own', () => {
@@ -768,7 +780,7 @@ describe('listeners', () => {
     expect(unhandled).toEqual([])
     const said = (name: string) => ({
       code: 'SLUICE_LISTENER',
-      message: expect.stringMatching(`^${name} of .* rejected: Error: the log is full$`),
+      message: expect.stringMatching(`^${name} of .* failed: Error: the log is full$`),
     })
     expect(warnings).toHaveLength(3)
     expect(warnings).toEqual(

@@ -22,7 +22,7 @@ const overHttp = {
 }
 const settled = rateLimit({
   limit: sluice.fixedWindow({ limit: 100, window: '1h' }),
-  limiterOptions: { name: 'worker', store: redisStore(overHttp) },
+  limiterOptions: { name: 'worker', store: redisStore(overHttp), onStoreError: 'throw' },
   key: (request) => new URL(request.url).searchParams.get('key'),
   cost: 50,
   settle: async () => Number(await (await fetch(`${services}/usage`)).text()),
