@@ -6,11 +6,11 @@ import { isOneOfSeveral } from './processes.ts'
 
 export const MISUSE = {
   SLUICE_LIMITER_PER_REQUEST:
-    'A limiter is made for each call. It has seen nothing, so that nothing is ever limited. Make it once, outside of the handler, and use it for all calls: one limiter holds any number of keys.',
+    'A limiter is made for each call, so that nothing is ever limited. Make it once, outside of the handler: one limiter holds any number of keys.',
   SLUICE_SAME_NAME:
-    'Two limiters of this process have one name. In a store that they share they also share their state: give each its own name, or use one limiter in both places.',
+    'Two limiters have one name: in a store that they share they share their state. Give each its own name, or use one limiter in both places.',
   SLUICE_MEMORY_PER_PROCESS:
-    'The limits are kept in the memory of one process, and this one seems to be one of several: together they admit as many times the limit as there are processes. Use a store that they share: sqliteStore(path) of sluice/sqlite on one machine, redisStore(client) on several.',
+    'Limits are kept in the memory of one of several processes: together they admit as many times the limit. Use a store that they share: sqliteStore(path) of sluice/sqlite on one machine, redisStore(client) on several.',
 } as const
 
 /** A limiter that was made, as far as it is looked at here. */
