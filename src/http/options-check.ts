@@ -4,10 +4,10 @@
  */
 import { onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
-import { byIpInstead } from './address-headers.ts'
-import { isHeaderName } from './fields.ts'
 import type { FailurePolicy } from '../stores/remote/fallback.ts'
 import type { Store } from '../stores/store.ts'
+import { byIpInstead } from './address-headers.ts'
+import { isHeaderName } from './fields.ts'
 import type { AnyLimiter } from './limiters.ts'
 import { CHOICE_NAMES, type HttpOptions, LIMIT_NAMES } from './options.ts'
 

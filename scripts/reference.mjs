@@ -1,0 +1,28 @@
+// Packs the ES modules of dist/ into test/reference/: the old side of comparisons to come. Run it
+// behind `npm run build`, on a commit; it says which one in the package.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { root } from './run.mjs'
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-reference-'))
+const { name, version, license, type, exports, imports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
+
+const modules = readdirSync(join(root, 'dist'), { recursive: true, encoding: 'utf8' })
+for (const path of modules.filter((each) => each.endsWith('.js') && !each.startsWith('cjs'))) {
+  const to = join(folder, 'package/dist', path)
+  mkdirSync(dirname(to), { recursive: true })
+  writeFileSync(to, readFileSync(join(root, 'dist', path), 'utf8').replace(/^\/\/# sourceMappingURL=.*\n?/m, ''))
+}
+const paths = Object.entries(exports).map(([path, target]) => [path, target.import ?? target])
+writeFileSync(
+  join(folder, 'package/package.json'),
+  `${JSON.stringify({ name, version, license, commit, type, imports, exports: Object.fromEntries(paths) }, undefined, 2)}\n`,
+)
+const tarball = join(root, 'test/reference/sluice.tgz')
+mkdirSync(dirname(tarball), { recursive: true })
+const SAME_EVERYWHERE = ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner']
+execFileSync('tar', [...SAME_EVERYWHERE, '-I', 'gzip -9n', '-cf', tarball, '-C', folder, 'package'])
+rmSync(folder, { recursive: true })
