@@ -45,7 +45,7 @@ function telling(name, consume) {
 }
 
 export function sluiceLimit(algorithm, { rate, burst, window, log }) {
-  const perMs = { permits: rate.permits, per: rate.perMs }
+  const perMs = { permits: rate.permits, per: `${rate.perMs}ms` }
   switch (algorithm) {
     case 'gcra':
       return gcra({ rate: perMs, burst })
@@ -54,11 +54,11 @@ export function sluiceLimit(algorithm, { rate, burst, window, log }) {
     case 'leakyBucket':
       return leakyBucket({ capacity: burst, leak: perMs })
     case 'fixedWindow':
-      return fixedWindow({ limit: window.limit, window: window.ms })
+      return fixedWindow({ limit: window.limit, window: `${window.ms}ms` })
     case 'slidingWindow':
-      return slidingWindow({ limit: window.limit, window: window.ms })
+      return slidingWindow({ limit: window.limit, window: `${window.ms}ms` })
     case 'slidingLog':
-      return slidingLog({ limit: log.limit, window: log.ms })
+      return slidingLog({ limit: log.limit, window: `${log.ms}ms` })
     default:
       throw new Error(`${algorithm} is no algorithm of Sluice`)
   }

@@ -46,7 +46,7 @@ async function packageIn(dist) {
   const [{ fixedWindow }, express, fastify, hono, nest] = await Promise.all(
     ['index', 'adapters/express', 'adapters/fastify', 'adapters/hono', 'adapters/nest'].map(from),
   )
-  const limitOf = (limit) => fixedWindow({ limit, window: HOUR_MS, anchor: 'first' })
+  const limitOf = (limit) => fixedWindow({ limit, window: '1h', anchor: 'first' })
   return { limitOf, express: express.rateLimit, fastify: fastify.rateLimit, hono: hono.rateLimit, nest: nest.RateLimitModule }
 }
 

@@ -16,7 +16,7 @@ async function sluice(url) {
   const { createLimiter, fixedWindow } = await import('../../dist/index.js')
   const { postgresStore } = await import('../../dist/stores/postgres/index.js')
   const store = postgresStore(openPool(url), { migrate: true })
-  const limiter = createLimiter(fixedWindow({ limit: PERMITS, window: PERIOD_S * 1000 }), { name: 'bench', store })
+  const limiter = createLimiter(fixedWindow({ limit: PERMITS, window: `${PERIOD_S}s` }), { name: 'bench', store })
   return (key) => limiter.consume(key)
 }
 

@@ -17,7 +17,7 @@ const SAME = 'PRAGMA page_size = 1024; PRAGMA journal_mode = WAL; PRAGMA synchro
 export const CONTESTANTS = {
   async sluice(path) {
     const store = sqliteStore(path, { busyTimeoutMs: 30_000 })
-    const limiter = createLimiter(fixedWindow({ limit: LIMIT, window: WINDOW_S * 1_000, anchor: 'first' }), { name: 'bench', store })
+    const limiter = createLimiter(fixedWindow({ limit: LIMIT, window: `${WINDOW_S}s`, anchor: 'first' }), { name: 'bench', store })
     return { call: (key) => limiter.consume(key).allowed, fill: (key) => limiter.consume(key, LIMIT), close: () => store.close() }
   },
   /** The floor: a prepared statement that only counts, without a limiter. */

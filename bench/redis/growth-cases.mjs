@@ -26,13 +26,13 @@ export const GROWTHS = {
   entries: {
     sizes: [10, 100, 1000, 5000, 10_000, 50_000],
     quickSizes: [10, 100, 1000],
-    limits: () => slidingLog({ limit: 100_000, window: WINDOW_MS }),
+    limits: () => slidingLog({ limit: 100_000, window: `${WINDOW_MS}ms` }),
     holds: true,
   },
   slots: {
     sizes: [10, 20, 50, 100],
     quickSizes: [10, 50, 100],
-    limits: (slots) => slidingWindow({ limit: 1_000_000, window: WINDOW_MS, slots }),
+    limits: (slots) => slidingWindow({ limit: 1_000_000, window: `${WINDOW_MS}ms`, slots }),
     holds: true,
   },
   limits: {

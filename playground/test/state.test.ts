@@ -34,7 +34,7 @@ describe('an address', () => {
   test('keeps options of a single limit', () => {
     const limits = {
       ...FIRST_STATE.limits,
-      fixedWindow: { type: 'fixedWindow', limit: 3, window: 250, anchor: 'first' },
+      fixedWindow: { type: 'fixedWindow', limit: 3, window: '250ms', anchor: 'first' },
       slidingWindow: { type: 'slidingWindow', limit: 3, window: '1min', slots: 4 },
       gcra: { type: 'gcra', rate: '5/10s', burst: 7 },
     }

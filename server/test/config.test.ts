@@ -53,7 +53,7 @@ describe('a good file', () => {
       '{ type: gcra, rate: 1/s, burst: 1 }',
       '{ type: tokenBucket, capacity: 1, refill: { permits: 1, per: 1s } }',
       '{ type: leakyBucket, capacity: 1, leak: 1/s }',
-      '{ type: fixedWindow, limit: 1, window: 1000, anchor: first }',
+      '{ type: fixedWindow, limit: 1, window: 1s, anchor: first }',
       '{ type: slidingWindow, limit: 1, window: 1s, slots: 4 }',
       '{ type: slidingLog, limit: 1, window: 1s }',
     ]
@@ -163,6 +163,22 @@ describe('a mistake is shown with its line and column:', () => {
       `limiters:\n  api:\n    limits: ${LIMIT}\n    shadow: yes`,
       'x.yaml:4:13: shadow "yes" must be true or false',
     ],
+    [
+      'a window without a unit',
+      'limiters:\n  api:\n    limits: { type: fixedWindow, limit: 5, window: 3600 }',
+      "x.yaml:3:52: fixedWindow window 3600 of what? write '3600s' or '3600ms'",
+    ],
+    [
+      'a period without a unit',
+      'limiters:\n  api:\n    limits: { type: gcra, rate: { permits: 5, per: 1000 }, burst: 1 }',
+      "gcra rate: period 1000 of what? write '1000s' or '1000ms'",
+    ],
+    [
+      'a lease without a unit',
+      'limiters:\n  api:\n    limits: { type: concurrency, max: 2, lease: 30 }',
+      "x.yaml:3:49: concurrency lease 30 of what? write '30s' or '30ms'",
+    ],
+    ['a unit of another tool', 'limiters:\n  api:\n    limits: { type: gcra, rate: 10/m, burst: 1 }', "or '5/10s': did you mean '10/min'?"],
     [
       'no keys',
       `bounds: { maxKeys: 0 }\nlimiters:\n  api: { limits: ${LIMIT} }`,

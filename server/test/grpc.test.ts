@@ -429,7 +429,7 @@ test.each([
   [{ type: 'slidingWindow', limit: 60, window: '1min' }, 60, 'MINUTE'],
   [{ type: 'slidingLog', limit: 5, window: '10s' }, 30, 'MINUTE'],
   [{ type: 'fixedWindow', limit: 5, window: '11s' }, 5, 'UNKNOWN_UNIT'],
-  [{ type: 'fixedWindow', limit: 1, window: 604_800_000 }, 1, 'WEEK'],
+  [{ type: 'fixedWindow', limit: 1, window: '7d' }, 1, 'WEEK'],
   [{ type: 'gcra', rate: '10/min', burst: 0 }, 0, 'SECOND'],
   [{ type: 'fixedWindow', limit: 0, window: '1h' }, 0, 'SECOND'],
 ])('%j is %i per %s', (json, requests_per_unit, unit) => {

@@ -42,7 +42,7 @@ export const rateOf = (description: string) => ({ $ref: '#/$defs/rate', descript
 export const permitsOf = (description: string, example: number) => ({ ...permits, description, examples: [example] })
 /** What an idle key admits at once: with 0, nothing passes. */
 export const capacityOf = (description: string, example: number) => ({ ...permitsOf(description, example), minimum: 0 })
-export const windowOf = (description: string) => ({ $ref: '#/$defs/duration', description, examples: ['10s', '1h', 500] })
+export const windowOf = (description: string) => ({ $ref: '#/$defs/duration', description, examples: ['10s', '1h', '500ms'] })
 
 export function limitSchema(type: string, description: string, required: Options, optional: Options = {}): LimitSchema {
   return {

@@ -12,7 +12,7 @@ const MAX_PERIOD_US = 366 * 86_400_000_000
 
 const WHOLE = 'must be a whole number from 1 to 1,000,000,000'
 const WHOLE_OR_0 = 'must be a whole number from 0 to 1,000,000,000'
-const UNIT = "must be milliseconds or a number with a unit (us, ms, s, min, h, d), such as '500ms' or '10s'"
+const UNIT = "must be a number with a unit (us, ms, s, min, h, d), such as '500ms' or '10s'"
 const RATE_UNIT = "must be permits per time with a unit (us, ms, s, min, h, d), such as '10/s' or '5/10s'"
 const SPAN = 'must be from 1 microsecond to 366 days'
 const MICROSECONDS = 'must be a whole number of microseconds'
@@ -43,12 +43,11 @@ function expectRefusal(call: () => unknown, message: string): void {
 
 describe('a duration', () => {
   const ACCEPTED: readonly (readonly [Duration, number])[] = [
-    [0.001, 1],
-    [1, 1_000],
-    [250, 250_000],
-    [0.5, 500],
-    [333.334, 333_334],
-    [31_622_400_000, MAX_PERIOD_US],
+    ['1ms', 1_000],
+    ['250ms', 250_000],
+    ['0.5ms', 500],
+    ['333.334ms', 333_334],
+    ['31622400000ms', MAX_PERIOD_US],
     ['1us', 1],
     ['500ms', 500_000],
     ['0.001ms', 1],
@@ -69,18 +68,27 @@ describe('a duration', () => {
   })
 
   const REFUSED: readonly Refusal[] = [
-    [0, '0', SPAN],
-    [-0, '0', SPAN],
-    [-1, '-1', SPAN],
     ['0s', '"0s"', SPAN],
-    [31_622_400_000.001, '31622400000.001', SPAN],
+    ['0.0ms', '"0.0ms"', SPAN],
+    ['31622400000.001ms', '"31622400000.001ms"', SPAN],
     ['31622400000001us', '"31622400000001us"', SPAN],
     ['367d', '"367d"', SPAN],
-    [Number.MAX_VALUE, '1.7976931348623157e+308', MICROSECONDS],
-    [0.0005, '0.0005', MICROSECONDS],
-    [333.3345, '333.3345', MICROSECONDS],
+    [`1${'0'.repeat(308)}ms`, `"1${'0'.repeat(55)}...`, MICROSECONDS],
+    ['0.0005ms', '"0.0005ms"', MICROSECONDS],
+    ['333.3345ms', '"333.3345ms"', MICROSECONDS],
     ['0.5us', '"0.5us"', MICROSECONDS],
     ['1.0000001s', '"1.0000001s"', MICROSECONDS],
+    // Numbers are answered with the lines to write, as far as they can be read.
+    [3600, '3600', "of what? write '3600s' or '3600ms'"],
+    [0.5, '0.5', "of what? write '0.5s' or '0.5ms'"],
+    ['10', '"10"', "of what? write '10s' or '10ms'"],
+    [86_400_000, '86400000', "of what? write '86400000ms'"],
+    [0.0005, '0.0005', "of what? write '0.0005s'"],
+    [31_622_400_001, '31622400001', UNIT],
+    [0, '0', UNIT],
+    [-0, '0', UNIT],
+    [-1, '-1', UNIT],
+    [Number.MAX_VALUE, '1.7976931348623157e+308', UNIT],
     [Number.NaN, 'NaN', UNIT],
     [Number.POSITIVE_INFINITY, 'Infinity', UNIT],
     [null, 'null', UNIT],
@@ -90,7 +98,6 @@ describe('a duration', () => {
     [{}, '{}', UNIT],
     [['1s'], '["1s"]', UNIT],
     ['', '""', UNIT],
-    ['10', '"10"', UNIT],
     ['s', '"s"', UNIT],
     ['-1s', '"-1s"', UNIT],
     ['+1s', '"+1s"', UNIT],
@@ -98,13 +105,19 @@ describe('a duration', () => {
     ['0x10s', '"0x10s"', UNIT],
     ['.5s', '".5s"', UNIT],
     ['1,5s', '"1,5s"', UNIT],
-    ['1  s', '"1  s"', UNIT],
+    ['1  s', '"1  s"', `${UNIT}: did you mean '1s'?`],
     [' 1s', '" 1s"', UNIT],
     ['1s ', '"1s "', UNIT],
-    ['1S', '"1S"', UNIT],
-    ['1m', '"1m"', UNIT],
-    ['1w', '"1w"', UNIT],
+    ['1S', '"1S"', `${UNIT}: did you mean '1s'?`],
+    ['1m', '"1m"', `${UNIT}: did you mean '1min'?`],
+    ['1 hour', '"1 hour"', `${UNIT}: did you mean '1h'?`],
+    ['1.5 Hours', '"1.5 Hours"', `${UNIT}: did you mean '1.5h'?`],
+    ['5 µs', '"5 µs"', `${UNIT}: did you mean '5us'?`],
+    ['1w', '"1w"', `${UNIT}: did you mean '7d'?`],
+    ['2 weeks', '"2 weeks"', `${UNIT}: did you mean '14d'?`],
+    ['53 weeks', '"53 weeks"', UNIT],
     ['1 fortnight', '"1 fortnight"', UNIT],
+    ['undefined', '"undefined"', UNIT],
     ['1constructor', '"1constructor"', UNIT],
   ]
 
@@ -114,10 +127,11 @@ describe('a duration', () => {
     })
   }
 
-  test('of any whole number of microseconds can be written in milliseconds', () => {
+  test('of any whole number of microseconds can be written in microseconds and in milliseconds', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: MAX_PERIOD_US }), (us) => {
-        expect(durationUs(us / 1000, 'window')).toBe(us)
+        expect(durationUs(`${us}us`, 'window')).toBe(us)
+        expect(durationUs(`${us / 1000}ms`, 'window')).toBe(us)
       }),
       { numRuns: 20_000, seed: 11 },
     )
@@ -126,7 +140,14 @@ describe('a duration', () => {
   test('to book ahead may also be 0', () => {
     expect(aheadUs(0, 'maxAheadMs')).toBe(0)
     expect(aheadUs(60_000, 'maxAheadMs')).toBe(60_000_000)
-    expectRefusal(() => aheadUs(-1, 'maxAheadMs'), 'maxAheadMs -1 must be 0, or from 1 microsecond to 366 days')
+    for (const [ms, shown] of [
+      [-1, '-1'],
+      [Number.NaN, 'NaN'],
+      ['60s', '"60s"'],
+    ] as const) {
+      const rule = 'must be milliseconds: 0, or from 1 microsecond to 366 days'
+      expectRefusal(() => aheadUs(ms as number, 'maxAheadMs'), `maxAheadMs ${shown} ${rule}`)
+    }
   })
 })
 
@@ -146,9 +167,9 @@ describe('a rate', () => {
     ['1000000000/100s', 10, 1],
     ['1000000000/366d', 5, 158_112],
     ['1/366d', 1, MAX_PERIOD_US],
-    [{ permits: 10, per: 1_000 }, 1, 100_000],
+    [{ permits: 10, per: '1000ms' }, 1, 100_000],
     [{ permits: 10, per: '1s' }, 1, 100_000],
-    [{ permits: 3, per: 0.001 }, 3, 1],
+    [{ permits: 3, per: '0.001ms' }, 3, 1],
   ]
 
   test.each(ACCEPTED)('of %j is %i permits every %i microseconds', (rate, permits, periodUs) => {
@@ -164,7 +185,12 @@ describe('a rate', () => {
     ['10/10', '"10/10"', RATE],
     ['10/-1s', '"10/-1s"', RATE],
     ['10/s/s', '"10/s/s"', RATE],
-    ['10 per s', '"10 per s"', RATE],
+    ['10 per s', '"10 per s"', `${RATE}: did you mean '10/s'?`],
+    ['10/ 2 weeks', '"10/ 2 weeks"', `${RATE_UNIT}: did you mean '10/14d'?`],
+    ['10/m', '"10/m"', `${RATE_UNIT}: did you mean '10/min'?`],
+    ['10/minute', '"10/minute"', `${RATE_UNIT}: did you mean '10/min'?`],
+    ['0.5/minute', '"0.5/minute"', `${RATE_UNIT}: did you mean '1/2min'?`],
+    ['0/minute', '"0/minute"', RATE_UNIT],
     ['NaN/s', '"NaN/s"', RATE],
     ['Infinity/s', '"Infinity/s"', RATE],
     ['0x10/s', '"0x10/s"', RATE],
@@ -176,7 +202,7 @@ describe('a rate', () => {
     ['10000001/s', '"10000001/s"', TOO_FAST],
     ['11/us', '"11/us"', TOO_FAST],
     ['1000000000/99s', '"1000000000/99s"', TOO_FAST],
-    [{ permits: 11, per: 0.001 }, '{"permits":11,"per":0.001}', TOO_FAST],
+    [{ permits: 11, per: '1us' }, '{"permits":11,"per":"1us"}', TOO_FAST],
   ]
 
   for (const [value, shown, rule] of REFUSED) {
@@ -187,12 +213,18 @@ describe('a rate', () => {
 
   const REFUSED_PERMITS: readonly Refusal[] = [
     ['0/s', '0', WHOLE],
-    ['1.5/s', '1.5', WHOLE],
+    ['0.5/s', '0.5', `${WHOLE}: did you mean '1/2s'?`],
+    ['1.5/s', '1.5', `${WHOLE}: did you mean '3/2s'?`],
+    ['0.1/2min', '0.1', `${WHOLE}: did you mean '1/20min'?`],
+    ['0.001/d', '0.001', WHOLE],
+    ['0.3333333333333333/us', '0.3333333333333333', WHOLE],
     ['1000000001/366d', '1000000001', WHOLE],
     ['1e999/s', 'Infinity', WHOLE],
     [{ permits: 0, per: '1s' }, '0', WHOLE],
     [{ permits: -1, per: '1s' }, '-1', WHOLE],
-    [{ permits: 1.5, per: '1s' }, '1.5', WHOLE],
+    [{ permits: 1.5, per: '1s' }, '1.5', `${WHOLE}: did you mean '3/2s'?`],
+    [{ permits: 1.5, per: 1_000 }, '1.5', WHOLE],
+    [{ permits: 1.5, per: Symbol('s') }, '1.5', WHOLE],
     [{ permits: 1_000_000_001, per: '366d' }, '1000000001', WHOLE],
     [{ permits: Number.NaN, per: '1s' }, 'NaN', WHOLE],
     [{ permits: '5', per: '1s' }, '"5"', WHOLE],
@@ -213,11 +245,12 @@ describe('a rate', () => {
     ['1/367d', '"367d"', SPAN],
     ['1/31622400000001us', '"31622400000001us"', SPAN],
     ['1/0.5us', '"0.5us"', MICROSECONDS],
-    [{ permits: 1, per: 0 }, '0', SPAN],
-    [{ permits: 1, per: 0.0005 }, '0.0005', MICROSECONDS],
-    [{ permits: 1, per: 31_622_400_000.001 }, '31622400000.001', SPAN],
+    [{ permits: 1, per: '0s' }, '"0s"', SPAN],
+    [{ permits: 1, per: '0.0005ms' }, '"0.0005ms"', MICROSECONDS],
+    [{ permits: 1, per: '31622400000.001ms' }, '"31622400000.001ms"', SPAN],
+    [{ permits: 1, per: 1_000 }, '1000', "of what? write '1000s' or '1000ms'"],
     [{ permits: 1, per: Number.NaN }, 'NaN', UNIT],
-    [{ permits: 1, per: '10' }, '"10"', UNIT],
+    [{ permits: 1, per: '10' }, '"10"', "of what? write '10s' or '10ms'"],
     [{ permits: 1, per: null }, 'null', UNIT],
     [{ permits: 1 }, 'undefined', UNIT],
   ]
@@ -284,12 +317,12 @@ describe.each(FACTORIES)('$name', ({ name, rateName, capacityName, make, of }) =
     ['0/s', 1, `${name} ${rateName} "0/s" ${AT_LEAST_1} ${capacityName}: 0`],
     [{ permits: 0, per: '1s' }, 1, `${name} ${rateName} {"permits":0,"per":"1s"} ${AT_LEAST_1} ${capacityName}: 0`],
     ['-1/s', 1, `${name} ${rateName} "-1/s" ${RATE}`],
-    ['0.5/s', 1, `${name} ${rateName}: permits 0.5 ${WHOLE}`],
+    ['0.5/s', 1, `${name} ${rateName}: permits 0.5 ${WHOLE}: did you mean '1/2s'?`],
     ['1/31622400000001us', 1, `${name} ${rateName}: period "31622400000001us" ${SPAN}`],
     ['1/0.5us', 1, `${name} ${rateName}: period "0.5us" ${MICROSECONDS}`],
     ['1/fortnight', 1, `${name} ${rateName} "1/fortnight" ${RATE_UNIT}`],
-    ['5/sec', 1, `${name} ${rateName} "5/sec" ${RATE_UNIT}`],
-    ['5/10sec', 1, `${name} ${rateName} "5/10sec" ${RATE_UNIT}`],
+    ['5/sec', 1, `${name} ${rateName} "5/sec" ${RATE_UNIT}: did you mean '5/s'?`],
+    ['5/10sec', 1, `${name} ${rateName} "5/10sec" ${RATE_UNIT}: did you mean '5/10s'?`],
     ['10', 1, `${name} ${rateName} "10" ${RATE}`],
     [null, 1, `${name} ${rateName} null ${RATE_OBJECT}`],
     [undefined, 1, `${name} ${rateName} undefined ${RATE_OBJECT}`],
@@ -423,7 +456,7 @@ const domain: fc.Arbitrary<Figures> = upTo(MAX_PERIOD_US).chain((periodUs) =>
 const writing = fc.constantFrom<((figures: Figures) => Rate)[]>(
   ({ permits, periodUs }) => `${permits}/${periodUs}us`,
   ({ permits, periodUs }) => ({ permits, per: `${periodUs}us` }),
-  ({ permits, periodUs }) => ({ permits, per: periodUs / 1000 }),
+  ({ permits, periodUs }) => ({ permits, per: `${periodUs / 1000}ms` }),
   ({ permits, periodUs }) => ({ permits, per: `${(periodUs / 1000).toFixed(3) as `${number}`}ms` }),
   ({ permits, periodUs }) => `${permits}/${(periodUs / 1_000_000).toFixed(6) as `${number}`}s`,
 )
@@ -452,8 +485,9 @@ const noCapacity = fc.oneof(
 const noPermits = fc.oneof(fc.constant(0), noCapacity)
 const noPeriod = fc.oneof(
   noNumber,
-  fc.integer({ max: 0 }),
-  fc.maxSafeNat().map((n) => (n % 1_000_000) + 0.0005),
+  fc.integer(),
+  fc.integer({ max: 0 }).map((ms) => `${ms}ms`),
+  fc.maxSafeNat().map((n) => `${(n % 1_000_000) + 0.0005}ms`),
   fc.integer({ min: 1, max: 1_000_000 }).map((more) => `${MAX_PERIOD_US + more}us`),
   fc.constantFrom('1', '1 week', 'second', '-1s', '1e3s', '0s'),
 )

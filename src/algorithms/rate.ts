@@ -1,6 +1,6 @@
 /**
- * From what people write ('10/s', '5min', 250) to whole numbers, and the domain: nothing inside it
- * is refused, everything outside is.
+ * From what people write ('10/s', '5min') to whole numbers, and the domain: nothing inside it is
+ * refused, everything outside is.
  */
 import { SluiceError, shown } from '../errors.ts'
 import { greatestCommonDivisor } from './arithmetic.ts'
@@ -25,11 +25,8 @@ export const DEFAULT_AHEAD_US = 60_000_000
  */
 export const MAX_NOW_US = 4_503_599_627_370_496
 
-/**
- * Milliseconds (exact to the microsecond), or a number with a unit:
- * `'500ms' '10s' '5min' '1h' '1d'`.
- */
-export type Duration = number | `${number}${DurationUnit}`
+/** A number with a unit, exact to the microsecond: `'500ms' '10s' '5min' '1h' '1d'`. */
+export type Duration = `${number}${DurationUnit}`
 export type DurationUnit = 'us' | 'ms' | 's' | 'min' | 'h' | 'd'
 
 /** `'10/s'`, `'100/min'`, `'5/10s'`, or the same in two fields. */
@@ -46,29 +43,71 @@ const UNIT_US: Readonly<Record<DurationUnit, number>> = {
 
 const UNITS = Object.keys(UNIT_US).join(', ')
 
+/** The units as others write them, in the singular, and a week. */
+const OTHERS_UNITS: Readonly<Record<DurationUnit | 'w', string>> = {
+  us: 'us µs usec microsecond',
+  ms: 'ms msec millisecond',
+  s: 's sec second',
+  min: 'm min minute',
+  h: 'h hr hour',
+  d: 'd day',
+  w: 'w week',
+}
+
+const DURATION = /^(\d+(?:\.\d+)?) ?([a-z]+)$/
+
 /**
  * Whole microseconds of a duration from 1 microsecond to 366 days. `what` names the option in
  * errors.
- *
+ */
+export function durationUs(duration: Duration, what: string): number {
+  const [, amount, unit = ''] = (typeof duration === 'string' && DURATION.exec(duration)) || []
+  if (!isUnit(unit)) throw invalid(what, duration, ruleForSpan(duration))
+  return wholeUs(Number(amount), UNIT_US[unit], duration, what, 'must be from 1 microsecond to 366 days')
+}
+
+/**
  * 333.334 ms is 333334 us although the product is not: it counts as whole if dividing gives back
  * the number that was written.
  */
-export function durationUs(duration: Duration, what: string, range = 'must be from 1 microsecond to 366 days'): number {
-  const [amount, unit] = amountOf(duration)
-  if (!isUnit(unit)) {
-    throw invalid(what, duration, `must be milliseconds or a number with a unit (${UNITS}), such as '500ms' or '10s'`)
-  }
-  const us = Math.round(amount * UNIT_US[unit])
-  if (us / UNIT_US[unit] !== amount) throw invalid(what, duration, 'must be a whole number of microseconds')
-  if (us < 1 || us > MAX_PERIOD_US) throw invalid(what, duration, range)
+function wholeUs(amount: number, unitUs: number, written: unknown, what: string, range: string): number {
+  const us = Math.round(amount * unitUs)
+  if (us / unitUs !== amount) throw invalid(what, written, 'must be a whole number of microseconds')
+  if (us < 1 || us > MAX_PERIOD_US) throw invalid(what, written, range)
   return us
 }
 
-/** The number and its unit, which is empty where a caller passed something else. */
-function amountOf(duration: Duration): [amount: number, unit: string] {
-  if (typeof duration !== 'string') return [duration, Number.isFinite(duration) ? 'ms' : '']
-  const [, amount, unit = ''] = /^(\d+(?:\.\d+)?) ?([a-z]+)$/.exec(duration) ?? []
-  return [Number(amount), unit]
+/** What is wrong with a span of time that has no unit, or one of others. */
+function ruleForSpan(written: unknown): string {
+  const text = typeof written === 'number' || typeof written === 'string' ? String(written) : ''
+  const meant = /^\d+(\.\d+)?$/.test(text) ? ['s', 'ms'].map((unit) => `${text}${unit}`).filter((span) => reads(durationUs, span)) : []
+  if (meant.length > 0) return `of what? write '${meant.join("' or '")}'`
+  return `must be a number with a unit (${UNITS}), such as '500ms' or '10s'${didYouMean(durationUs, durationMeant(text))}`
+}
+
+/** `1 hour` as `1h`, `2 weeks` as `14d`; empty where there is no guess. */
+export function durationMeant(text: string): string {
+  const [, amount, word = ''] = /^(\d+(?:\.\d+)?) *([a-zµ]+)$/i.exec(text) ?? []
+  const one = word.toLowerCase().replace(/(..)s$/, '$1')
+  const [unit] = Object.entries(OTHERS_UNITS).find(([, words]) => words.split(' ').includes(one)) ?? []
+  if (unit === undefined) return ''
+  return unit === 'w' ? `${7 * Number(amount)}d` : `${amount}${unit}`
+}
+
+type Reads = (text: never, what: string) => unknown
+
+/** The end of a message. */
+function didYouMean(read: Reads, text: string): string {
+  return text !== '' && reads(read, text) ? `: did you mean '${text}'?` : ''
+}
+
+function reads(read: Reads, text: string): boolean {
+  try {
+    read(text as never, '')
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Its own units only: every object also inherits a `constructor`. */
@@ -88,7 +127,7 @@ export function paceOf(rate: Rate, what: string, capacity?: string): Pace {
   if (permits === 0 && capacity !== undefined) {
     throw invalid(what, rate, `must be at least 1 permit: for a limit that admits nothing write ${capacity}: 0`)
   }
-  const wholePermits = permitsOf(permits, `${what}: permits`)
+  const wholePermits = permitsOf(permits, `${what}: permits`, 1, () => didYouMean(paceOf, wholeRate(permits, per)))
   const periodUs = durationUs(per, `${what}: period`)
   if (wholePermits > MAX_PERMITS_PER_US * periodUs) throw invalid(what, rate, 'must be at most 10 million permits per second')
   return lowestTerms(wholePermits, periodUs)
@@ -101,9 +140,31 @@ export function lowestTerms(permits: number, periodUs: number): Pace {
 
 function splitRate(rate: string, what: string): { permits: number; per: Duration } {
   const match = /^(\d+(?:\.\d+)?(?:e\d+)?) ?\/ ?(\d+(?:\.\d+)?)? ?([a-z]+)$/.exec(rate)
-  if (match === null) throw invalid(what, rate, "must be permits per time, such as '10/s', '100/min' or '5/10s'")
-  if (!isUnit(match[3] as string)) throw invalid(what, rate, `must be permits per time with a unit (${UNITS}), such as '10/s' or '5/10s'`)
-  return { permits: Number(match[1]), per: `${match[2] ?? '1'}${match[3]}` as Duration }
+  if (match !== null && isUnit(match[3] as string)) {
+    return { permits: Number(match[1]), per: `${match[2] ?? '1'}${match[3]}` as Duration }
+  }
+  const meant = didYouMean(paceOf, inOurWords(rate))
+  if (match === null) throw invalid(what, rate, `must be permits per time, such as '10/s', '100/min' or '5/10s'${meant}`)
+  throw invalid(what, rate, `must be permits per time with a unit (${UNITS}), such as '10/s' or '5/10s'${meant}`)
+}
+
+/** `10/minute` and `10 per minute` as `10/min`. */
+function inOurWords(rate: string): string {
+  const [, permits, amount = '1', unit] = /^(\d+(?:\.\d+)?) *(?:\/|per) *(\d+(?:\.\d+)?)? *([a-zµ]+)$/i.exec(rate) ?? []
+  return wholeRate(Number(permits), durationMeant(`${amount}${unit}`))
+}
+
+/** 0.5 permits in `1s` as `1/2s`; empty where there is none, or no such text. */
+function wholeRate(permits: number, per: string): string {
+  const [, amount, unit] = (typeof per === 'string' && DURATION.exec(per)) || []
+  if (unit === undefined || !Number.isFinite(permits) || permits <= 0 || permits > MAX_PERMITS) return ''
+  let scale = 1
+  while (Math.round(permits * scale) / scale !== permits) {
+    if (scale === MAX_PERMITS) return ''
+    scale *= 10
+  }
+  const whole = lowestTerms(Math.round(permits * scale), scale)
+  return `${whole.permits}/${whole.periodUs * Number(amount)}${unit}`.replace(/\/1(?=[a-z])/, '/')
 }
 
 function fieldsOfRate(rate: Exclude<Rate, string>, what: string): { permits: number; per: Duration } {
@@ -115,16 +176,18 @@ function fieldsOfRate(rate: Exclude<Rate, string>, what: string): { permits: num
 }
 
 /** A whole number of permits in the domain. A limit that admits nothing has a capacity of 0. */
-export function permitsOf(value: number, what: string, least = 1): number {
+export function permitsOf(value: number, what: string, least = 1, hint = () => ''): number {
   if (!Number.isInteger(value) || value < least || value > MAX_PERMITS) {
-    throw invalid(what, value, `must be a whole number from ${least} to 1,000,000,000`)
+    throw invalid(what, value, `must be a whole number from ${least} to 1,000,000,000${hint()}`)
   }
   return value
 }
 
 /** How far ahead reservations may be booked: 0 (none) to 366 days, in milliseconds at the edge. */
 export function aheadUs(ms: number, what: string): number {
-  return ms === 0 ? 0 : durationUs(ms, what, 'must be 0, or from 1 microsecond to 366 days')
+  const range = 'must be milliseconds: 0, or from 1 microsecond to 366 days'
+  if (!Number.isFinite(ms)) throw invalid(what, ms, range)
+  return ms === 0 ? 0 : wholeUs(ms, UNIT_US.ms, ms, what, range)
 }
 
 /** The line to write, for options that are those of other libraries. */

@@ -34,10 +34,12 @@ const amount = fc.oneof(
   fc.integer({ min: 1, max: 4_000 }).map((n) => n / 4),
 )
 const timeText = fc.tuple(amount, space, unit).map((parts) => parts.join(''))
-const timeMs = fc.oneof(
-  fc.integer({ min: 1, max: 31_622_400_000 }),
-  fc.integer({ min: 1, max: 10_000_000 }).map((us) => us / 1000),
-)
+const timeMs = fc
+  .oneof(
+    fc.integer({ min: 1, max: 31_622_400_000 }),
+    fc.integer({ min: 1, max: 10_000_000 }).map((us) => us / 1000),
+  )
+  .map((ms) => `${ms}ms`)
 const duration = fc.oneof(timeText, timeMs)
 const rateText = fc
   .tuple(fc.oneof(permits, fc.constantFrom('1e3', '2.5e1', '1.0', '007')), space, space, fc.oneof(unit, timeText))
@@ -60,7 +62,10 @@ const limitJson: fc.Arbitrary<Json> = fc.oneof(
     optional(['limit', 'window']),
   ),
   fc.record({ type: fc.constant('slidingLog'), limit: fc.integer({ min: 0, max: 100_000 }), window: duration }),
-  fc.record({ type: fc.constant('concurrency'), max: permits, lease: fc.integer({ min: 100, max: 31_622_400_000 }) }, optional(['max'])),
+  fc.record(
+    { type: fc.constant('concurrency'), max: permits, lease: fc.integer({ min: 100, max: 31_622_400_000 }).map((ms) => `${ms}ms`) },
+    optional(['max']),
+  ),
 )
 
 describe('limitFrom', () => {
@@ -106,6 +111,7 @@ describe('limitFrom', () => {
       { type: 'gcra', rate: { permits: 1, pre: '1s' }, burst: 5 },
       'gcra rate "pre" is not an option',
     ],
+    ['a span without a unit', { type: 'fixedWindow', limit: 5, window: 3600 }, "window 3600 of what? write '3600s' or '3600ms'"],
     ['a bad value', { type: 'gcra', rate: '1/x', burst: 5 }, 'gcra rate "1/x" must be permits per time with a unit (us, ms, s, min, h, d)'],
     ['a missing value', { type: 'slidingLog', limit: 5 }, 'slidingLog window undefined must be'],
   ])('refuses %s', (_, json, message) => {
@@ -187,8 +193,8 @@ describe('limitSchema', () => {
         .map(([name, option]) => [title, name, option.default]),
     )
     expect(defaults).toEqual([
-      ['fixedWindow', 'anchor', factories.fixedWindow({ limit: 1, window: 1 }).anchor],
-      ['slidingWindow', 'slots', factories.slidingWindow({ limit: 1, window: 1 }).slots],
+      ['fixedWindow', 'anchor', factories.fixedWindow({ limit: 1, window: '1ms' }).anchor],
+      ['slidingWindow', 'slots', factories.slidingWindow({ limit: 1, window: '1ms' }).slots],
     ])
   })
 
@@ -215,9 +221,9 @@ describe('limitSchema', () => {
     ['at most 10 million permits a second', { type: 'gcra', rate: '11/us', burst: 1 }],
     ['a rate and a burst that can be counted exactly', { type: 'gcra', rate: '1/366d', burst: 1_000 }],
     ['a rate and a burst that can be counted exactly', { type: 'gcra', rate: '999999999/100s', burst: 1 }],
-    ['whole microseconds', { type: 'slidingLog', limit: 1, window: 0.0015 }],
+    ['whole microseconds', { type: 'slidingLog', limit: 1, window: '0.0015ms' }],
     ['whole microseconds', { type: 'fixedWindow', limit: 1, window: '1s', anchor: 0.0001 }],
-    ['leases of 100 ms at least', { type: 'concurrency', max: 1, lease: 99 }],
+    ['leases of 100 ms at least', { type: 'concurrency', max: 1, lease: '99ms' }],
     ['slots of whole microseconds', { type: 'slidingWindow', limit: 1, window: '1s', slots: 60 }],
     ['at most 366 days, written with a unit', { type: 'slidingLog', limit: 1, window: '367d' }],
     ['whole permits up to 1e9, written with an exponent', { type: 'gcra', rate: '1e10/1d', burst: 1 }],
@@ -232,9 +238,10 @@ describe('limitSchema', () => {
     ['a rate per no time', { type: 'gcra', rate: '1/0.0s', burst: 1 }],
     ['half a permit', { type: 'gcra', rate: '0.5/s', burst: 1 }],
     ['too many permits', { type: 'gcra', rate: '1000000001/1d', burst: 1 }],
-    ['no time', { type: 'slidingLog', limit: 1, window: 0 }],
-    ['no time, with a unit', { type: 'slidingLog', limit: 1, window: '0.0s' }],
-    ['more than 366 days', { type: 'slidingLog', limit: 1, window: 31_622_400_001 }],
+    ['a number, which has no unit', { type: 'slidingLog', limit: 1, window: 3600 }],
+    ['a number, which has no unit, as a period', { type: 'gcra', rate: { permits: 1, per: 1000 }, burst: 1 }],
+    ['a number, which has no unit, as a lease', { type: 'concurrency', max: 1, lease: 30_000 }],
+    ['no time', { type: 'slidingLog', limit: 1, window: '0.0s' }],
   ])('refuses %s, like limitFrom', (_, json) => {
     expect(refusal(() => limitFrom(json)).code).toBe('CONFIG')
     expect(isValid(json)).toBe(false)
@@ -263,7 +270,16 @@ describe('limitSchema', () => {
     ),
     fc.constantFrom('10s', '10 s', '10  s', 's', '1S', '1sec', '1.s', '.5s', '0.5s', '00s', '366d', '8784h', '1e3ms', ' 1s', '1s ', '1s\n'),
     fc.constantFrom('epoch', 'first', 'Epoch', 'gcra', 'tokenBucket', null, true, false),
-    fc.constantFrom<unknown>([], {}, ['1/s'], { permits: 1 }, { per: 1 }, { permits: 1, per: '1s', burst: 1 }, { permits: '1', per: 1 }),
+    fc.constantFrom<unknown>(
+      [],
+      {},
+      ['1/s'],
+      { permits: 1 },
+      { per: '1s' },
+      { permits: 1, per: 1 },
+      { permits: 1, per: '1s', burst: 1 },
+      { permits: '1', per: '1s' },
+    ),
     rate,
     duration,
     permits,

@@ -2,7 +2,7 @@
  * Options are checked when the middleware is made: a wrong one is told with the value, the rule,
  * and where it can be guessed, the line to write.
  */
-import { onlyKnown } from '../algorithms/rate.ts'
+import { durationMeant, onlyKnown } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
 import type { FailurePolicy } from '../stores/remote/fallback.ts'
 import type { Store } from '../stores/store.ts'
@@ -143,9 +143,9 @@ function countIn(options: Fields, limit: string | undefined): string {
 }
 
 function windowIn(options: Fields, window: string | undefined): string {
-  const given = window === undefined ? '1min' : options[window]
-  const inMs = window === 'duration' && typeof given === 'number' ? given * 1000 : given
-  return `window: ${typeof inMs === 'number' ? inMs : "'1min'"}`
+  const given = window === undefined ? '' : options[window]
+  const unit = window === 'duration' ? 's' : 'ms'
+  return `window: '${(typeof given === 'number' ? `${given}${unit}` : durationMeant(String(given))) || '1min'}'`
 }
 
 function invalid(what: string, value: unknown, rule: string): SluiceError {

@@ -60,6 +60,7 @@ test.each([
   [['simulate', '--jsno'], '--jsno'],
   [['simulate', '--limit', '{'], "--limit '{' must be JSON"],
   [['simulate', '--limit', '{ "type": "gcra", "rate": "5/s", "burst": -1 }'], 'gcra burst -1 must be a whole number'],
+  [['simulate', '--limit', '{ "type": "slidingLog", "limit": 5, "window": 60 }'], "window 60 of what? write '60s' or '60ms'"],
 ])('%j is refused with what there is', (args, message) => {
   expect(sluice(...args)).toMatchObject({ status: 2, stderr: expect.stringContaining(message) })
 })

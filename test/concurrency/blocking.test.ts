@@ -57,8 +57,8 @@ describe.each(STORES)('on %s', (_, open) => {
     ['gcra', gcra({ rate: '10/s', burst: 1 }), [0, 100, 200]],
     ['tokenBucket', tokenBucket({ refill: '10/s', capacity: 1 }), [0, 100, 200]],
     ['leakyBucket', leakyBucket({ leak: '10/s', capacity: 3 }), [0, 100, 200]],
-    ['fixedWindow', fixedWindow({ limit: 1, window: 100, anchor: 'first' }), [0, 100, 200]],
-    ['slidingLog', slidingLog({ limit: 1, window: 100 }), [0, 100, 200]],
+    ['fixedWindow', fixedWindow({ limit: 1, window: '100ms', anchor: 'first' }), [0, 100, 200]],
+    ['slidingLog', slidingLog({ limit: 1, window: '100ms' }), [0, 100, 200]],
   ])('it waits as long as %s says, and not a microsecond less', (__, limit, turns) => {
     const clock = blockingClock()
     const limiter = createLimiter(limit, { name: 'blocking', store: open(), clock })
@@ -75,8 +75,8 @@ describe.each(STORES)('on %s', (_, open) => {
     ['gcra', gcra({ rate: '10/s', burst: 2 })],
     ['tokenBucket', tokenBucket({ refill: '10/s', capacity: 2 })],
     ['leakyBucket', leakyBucket({ leak: '10/s', capacity: 5 })],
-    ['fixedWindow', fixedWindow({ limit: 2, window: 300 })],
-    ['slidingLog', slidingLog({ limit: 2, window: 300 })],
+    ['fixedWindow', fixedWindow({ limit: 2, window: '300ms' })],
+    ['slidingLog', slidingLog({ limit: 2, window: '300ms' })],
     ['two that can be booked', { a: gcra({ rate: '10/s', burst: 2 }), b: tokenBucket({ refill: '5/s', capacity: 3 }) }],
   ])('of %s it returns what acquire resolves with', async (__, limits) => {
     const startMs = 1_700_000_000_000
@@ -141,7 +141,7 @@ test('where threads may not block it says so before it takes anything', () => {
 
 test('a clock that does not move while the thread is blocked is refused after one wait, and what was booked is given back', () => {
   const clock = fakeClock(1_700_000_000_000)
-  for (const limit of [gcra({ rate: '100/s', burst: 1 }), fixedWindow({ limit: 1, window: 10 })] as Limit[]) {
+  for (const limit of [gcra({ rate: '100/s', burst: 1 }), fixedWindow({ limit: 1, window: '10ms' })] as Limit[]) {
     const limiter = createLimiter(limit, { clock })
     acquireSync(limiter, 'k')
     const error = errorOf(() => acquireSync(limiter, 'k'))

@@ -171,7 +171,7 @@ describe.skipIf(process.platform === 'win32')('a process that is stopped for lon
   const STOPS = 16
 
   test.each([
-    { made: ['slidingLog', { limit: 3, window: WINDOW_MS }], judge: inAnyWindow(3, WINDOW_MS * 1000) },
+    { made: ['slidingLog', { limit: 3, window: `${WINDOW_MS}ms` }], judge: inAnyWindow(3, WINDOW_MS * 1000) },
     { made: ['tokenBucket', { refill: '30/s', capacity: 3 }], judge: pacedBy(30, 3) },
   ] as const)('$made.0 admits no more than it says', async ({ made, judge }) => {
     const child = spawn(

@@ -1,6 +1,6 @@
 /** Logs, whose permits have a time each, and the slots of a sliding window. */
 import { describe, expect, test } from 'vitest'
-import { type Limiter, slidingLog, slidingWindow } from '../../src/index.ts'
+import { type Duration, type Limiter, slidingLog, slidingWindow } from '../../src/index.ts'
 import { onEveryStore, type Stage } from '../support/stories.ts'
 
 /** What is left at some times, in milliseconds since the story began. */
@@ -78,8 +78,7 @@ describe('R6: a log gives each permit its own time, debt too', () => {
 })
 
 describe('R7: a slot takes whole microseconds, and a window has 1 to 100 of them', () => {
-  const sliding = (window: number | '1s' | '1min', slots?: number) =>
-    slidingWindow({ limit: 10, window, ...(slots === undefined ? {} : { slots }) })
+  const sliding = (window: Duration, slots?: number) => slidingWindow({ limit: 10, window, ...(slots === undefined ? {} : { slots }) })
 
   test('60 slots of 1 s are refused, and the message names 50 and 64', () => {
     const refused = { code: 'CONFIG', message: expect.stringMatching(/\b50\b.*\b64\b/) }
@@ -111,14 +110,14 @@ describe('R7: a slot takes whole microseconds, and a window has 1 to 100 of them
   ]
 
   test.each(DEFAULTS)('a window of %i us has %i slots where none are asked for', (windowUs, slots) => {
-    expect(sliding(windowUs / 1000).slots).toBe(slots)
+    expect(sliding(`${windowUs}us`).slots).toBe(slots)
   })
 
   onEveryStore((story) => {
     story('such windows admit their limit, and again at the exact microsecond', async ({ limiter, clock }) => {
       for (const [windowUs, slots] of DEFAULTS) {
         const name = `of-${windowUs}`
-        const window = limiter(sliding(windowUs / 1000), { name })
+        const window = limiter(sliding(`${windowUs}us`), { name })
         clock.setUs(Math.ceil(clock.nowUs() / windowUs) * windowUs)
         expect((await window.consume('k', 10)).remaining, name).toBe(0)
         const { retryAfterMs, resetAfterMs } = await window.consume('k', 10)

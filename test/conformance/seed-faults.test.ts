@@ -252,11 +252,11 @@ describe('bad options answered as "denied, 1000 ms"; rate 0', () => {
     ['leakyBucket', () => leakyBucket({ leak: '0/s', capacity: 5 })],
     ['leakyBucket', () => leakyBucket({ leak: '5/s', capacity: Number.NaN })],
     ['fixedWindow', () => fixedWindow({ limit: -1, window: '1s' })],
-    ['fixedWindow', () => fixedWindow({ limit: 5, window: 0 })],
+    ['fixedWindow', () => fixedWindow({ limit: 5, window: '0s' })],
     ['slidingWindow', () => slidingWindow({ limit: 0.5, window: '1s' })],
-    ['slidingWindow', () => slidingWindow({ limit: 5, window: -1 })],
+    ['slidingWindow', () => slidingWindow({ limit: 5, window: '-1s' })],
     ['slidingLog', () => slidingLog({ limit: -1, window: '1s' })],
-    ['slidingLog', () => slidingLog({ limit: 5, window: 0 })],
+    ['slidingLog', () => slidingLog({ limit: 5, window: '0s' })],
   ]
   test.each(bad)('%s refuses them when it is made, with the value and the rule', (type, make) => {
     expect(make).toThrow(expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(new RegExp(`^${type} .* must be `)) }))

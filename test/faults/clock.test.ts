@@ -34,7 +34,7 @@ const LIMITS: readonly (readonly [name: string, data: Data, oracle: () => Judge]
   ],
   [
     'fixedWindow',
-    { type: 'fixedWindow', limit: 50, window: 1_000 },
+    { type: 'fixedWindow', limit: 50, window: '1s' },
     () => new WindowOracle('fixedWindow', { limit: 50, lengthUs: 1_000_000, anchor: 0, slots: 1 }),
   ],
   [

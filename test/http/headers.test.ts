@@ -46,11 +46,15 @@ describe('RateLimit and RateLimit-Policy', () => {
   const atOnce = [
     fc.record({ burst: fc.integer({ min: 1, max: 1e6 }) }).map(({ burst }) => gcra({ rate: { permits: burst, per: '1h' }, burst })),
     fc.integer({ min: 1, max: 1e9 }).map((capacity) => tokenBucket({ capacity, refill: '7/s' })),
-    fc.tuple(fc.integer({ min: 1, max: 1e9 }), fc.integer({ min: 1, max: 1e9 })).map(([limit, window]) => fixedWindow({ limit, window })),
+    fc
+      .tuple(fc.integer({ min: 1, max: 1e9 }), fc.integer({ min: 1, max: 1e9 }))
+      .map(([limit, ms]) => fixedWindow({ limit, window: `${ms}ms` })),
     fc
       .tuple(fc.integer({ min: 1, max: 1e9 }), fc.integer({ min: 10, max: 1e9 }))
-      .map(([limit, window]) => slidingWindow({ limit, window })),
-    fc.tuple(fc.integer({ min: 1, max: 1e5 }), fc.integer({ min: 1, max: 1e9 })).map(([limit, window]) => slidingLog({ limit, window })),
+      .map(([limit, ms]) => slidingWindow({ limit, window: `${ms}ms` })),
+    fc
+      .tuple(fc.integer({ min: 1, max: 1e5 }), fc.integer({ min: 1, max: 1e9 }))
+      .map(([limit, ms]) => slidingLog({ limit, window: `${ms}ms` })),
   ]
   const leaky = fc.integer({ min: 1, max: 1e6 }).map((capacity) => leakyBucket({ capacity, leak: { permits: capacity, per: '10min' } }))
   const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/)
@@ -142,9 +146,9 @@ test.each([
   [2_000, 1_000, '1'],
   [2_000, 1_000.001, '1'],
   [500, 0, '1'],
-])('a window of %d ms, asked %d ms into it, is to be tried again after %s s', async (window, atMs, expected) => {
+])('a window of %d ms, asked %d ms into it, is to be tried again after %s s', async (windowMs, atMs, expected) => {
   const clock = fakeClock(0)
-  const limiter = createLimiter(fixedWindow({ limit: 1, window }), { clock })
+  const limiter = createLimiter(fixedWindow({ limit: 1, window: `${windowMs}ms` }), { clock })
   limiter.consume('ip:203.0.113.9')
   clock.setMs(atMs)
   expect((await told({ limiter }))['retry-after']).toBe(expected)

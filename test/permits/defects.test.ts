@@ -207,7 +207,7 @@ describe('across processes', () => {
     for (const client of clients) client.close()
   })
 
-  const places = (max: number, lease: number) => concurrency({ max, lease })
+  const places = (max: number, leaseMs: number) => concurrency({ max, lease: `${leaseMs}ms` })
   const keyOf = ({ name }: { readonly name: string }) => `sluice:${name}:{key}`
 
   /** Limiters of one name on connections of their own: to Redis they are two processes. */

@@ -56,7 +56,7 @@ function jobsOn(route: Route) {
     return Number(seconds) * 1_000_000 + Number(micros)
   }
   const limiters = Array.from({ length: PROCESSES }, (_, k) =>
-    createLimiter(concurrency({ max: MAX, lease: LEASE_MS }), { name: 'jobs', store: redisStore(route.sender(k)) }),
+    createLimiter(concurrency({ max: MAX, lease: `${LEASE_MS}ms` }), { name: 'jobs', store: redisStore(route.sender(k)) }),
   )
   let isStopped = false
   /**

@@ -15,7 +15,7 @@ const [client, witness] = await Promise.all(
       .connect(),
   ),
 )
-const limiter = createLimiter(concurrency({ max, lease: leaseMs }), { name: 'jobs', store: redisStore(client, { prefix }) })
+const limiter = createLimiter(concurrency({ max, lease: `${leaseMs}ms` }), { name: 'jobs', store: redisStore(client, { prefix }) })
 
 async function serverUs() {
   const [seconds, micros] = await witness.sendCommand(['TIME'])

@@ -91,7 +91,7 @@ describe.concurrent.each(clientCases.filter(({ topology, name }) => topology ===
       // To Redis they are two processes. A busy machine is not an outage.
       const limiters = clients.map(({ client }) => {
         const store = redisStore(client, { hashTag: slot.hashTag })
-        return createLimiter(concurrency({ max: MAX, lease: LEASE_MS }), { name: 'jobs', store, storeTimeoutMs: 20_000 })
+        return createLimiter(concurrency({ max: MAX, lease: `${LEASE_MS}ms` }), { name: 'jobs', store, storeTimeoutMs: 20_000 })
       })
       const [limiter] = limiters as [(typeof limiters)[number]]
       try {

@@ -28,7 +28,7 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 /** Several processes, as the store sees them, whose callers take and release one after another. */
 export async function permitsOnSlowDisk({ open, nowUs, slow, slowMs }: Stage): Promise<void> {
   const limiters = [0, 1, 2, 3].map(() =>
-    createLimiter(concurrency({ max: MAX, lease: LEASE_MS }), {
+    createLimiter(concurrency({ max: MAX, lease: `${LEASE_MS}ms` }), {
       name: 'jobs',
       store: open(),
       onStoreError: 'deny',

@@ -203,8 +203,9 @@ describe('a permit', () => {
 
   test.each([
     [{ max: 0 }, 'concurrency max 0 must be a whole number from 1 to 1,000,000,000'],
-    [{ max: 1, lease: 99 }, 'concurrency lease 99 must be at least 100 ms'],
-    [{ max: 1, lease: 'long' }, 'concurrency lease "long" must be milliseconds or a number with a unit'],
+    [{ max: 1, lease: 30_000 }, "concurrency lease 30000 of what? write '30000s' or '30000ms'"],
+    [{ max: 1, lease: '99ms' }, 'concurrency lease "99ms" must be at least 100 ms'],
+    [{ max: 1, lease: 'long' }, 'concurrency lease "long" must be a number with a unit'],
     [{ max: 1, ttl: 5 }, 'concurrency "ttl" is not an option: it has max, lease'],
   ])('is refused for %j', (options, message) => {
     expect(() => concurrency(options as never)).toThrow(message)

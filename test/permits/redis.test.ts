@@ -24,7 +24,7 @@ const RENEWED_MS = 4_000
 const LONG_MS = 30_000
 /** A busy machine is not an outage. */
 const PATIENT = { storeTimeoutMs: Number.POSITIVE_INFINITY }
-const places = (max: number, lease: number = LONG_MS) => concurrency({ max, lease })
+const places = (max: number, leaseMs: number = LONG_MS) => concurrency({ max, lease: `${leaseMs}ms` })
 
 let server: RedisServer
 let client: TestRedis

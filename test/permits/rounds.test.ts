@@ -37,7 +37,7 @@ function notingStore(nowUs: () => number) {
 function many(keys: number) {
   const clock = fakeClock(1_000_000)
   const { noted, store } = notingStore(clock.nowUs)
-  const limiter = createLimiter(concurrency({ max: 10, lease: LEASE_US / 1000 }), { name: 'many', store, clock })
+  const limiter = createLimiter(concurrency({ max: 10, lease: `${LEASE_US}us` }), { name: 'many', store, clock })
   const random = new Random(24)
   const held = Array.from({ length: keys }, (_, k) => {
     clock.advanceMs(random.whole(0, 2))

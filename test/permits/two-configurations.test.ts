@@ -13,8 +13,8 @@ import { type RedisServer, startServer, until } from '../support/redis-servers.t
 import { heldAtGrant, holdsOf, mostHeld } from './swept.ts'
 
 /** A lease is renewed after a third of it: a machine may stand still for two seconds. */
-const OLD = { max: 2, lease: 4_000 }
-const NEW = { max: 5, lease: 5_000 }
+const OLD = { max: 2, leaseMs: 4_000 }
+const NEW = { max: 5, leaseMs: 5_000 }
 
 let server: RedisServer
 let clients: readonly [TestRedis, TestRedis, TestRedis]
@@ -35,8 +35,8 @@ async function serverUs(): Promise<number> {
 }
 
 /** A busy machine is not an outage. */
-const copyOf = (limits: typeof OLD, client: TestRedis, name: string) =>
-  createLimiter(concurrency(limits), { name, store: redisStore(client), storeTimeoutMs: Number.POSITIVE_INFINITY })
+const copyOf = ({ max, leaseMs }: typeof OLD, client: TestRedis, name: string) =>
+  createLimiter(concurrency({ max, lease: `${leaseMs}ms` }), { name, store: redisStore(client), storeTimeoutMs: Number.POSITIVE_INFINITY })
 
 test('each lets in by its own numbers, and renews what it holds by them', async () => {
   const [before, after] = [copyOf(OLD, clients[0], 'rolled'), copyOf(NEW, clients[1], 'rolled')]
@@ -51,19 +51,19 @@ test('each lets in by its own numbers, and renews what it holds by them', async 
   expect(await before.peek('key')).toMatchObject({ outcome: 'limited', remaining: 0 })
   expect(await before.consume('key', 3)).toMatchObject({ outcome: 'impossible' })
   // Longer than both leases: each copy renews its own, by its own.
-  const untilUs = (await serverUs()) + NEW.lease * 1_000
+  const untilUs = (await serverUs()) + NEW.leaseMs * 1_000
   await until(async () => (await serverUs()) > untilUs)
   expect([...ofOld, ...ofNew].map(({ held }) => held)).toEqual([true, true, true, true, true])
   const state = (await inspectKey(clients[2], 'sluice:rolled:{key}'))[0]?.state ?? {}
   const nowUs = await serverUs()
-  for (const [{ lease }, permits] of [
+  for (const [{ leaseMs }, permits] of [
     [OLD, ofOld],
     [NEW, ofNew],
   ] as const) {
     for (const { token } of permits) {
       const endUs = state[`${token} until`] as number
-      expect(endUs).toBeGreaterThan(token + NEW.lease * 1_000)
-      expect(endUs).toBeLessThanOrEqual(nowUs + lease * 1_000)
+      expect(endUs).toBeGreaterThan(token + NEW.leaseMs * 1_000)
+      expect(endUs).toBeLessThanOrEqual(nowUs + leaseMs * 1_000)
     }
   }
   // Four of five places are used: one more for the new copy, none for the old one until fewer than

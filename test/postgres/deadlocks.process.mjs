@@ -23,7 +23,7 @@ const year = fixedWindow({ limit, window: '366d' })
  * Three limits that are counted in the end, and one whose rows are idle at once, so that they are
  * swept while others are written.
  */
-const limits = { user: year, tenant: year, region: year, moment: fixedWindow({ limit: 1_000, window: 1 }) }
+const limits = { user: year, tenant: year, region: year, moment: fixedWindow({ limit: 1_000, window: '1ms' }) }
 
 function limiterOn(pool) {
   const query = async (text, values) => {

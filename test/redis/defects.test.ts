@@ -4,7 +4,17 @@
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
+import {
+  createLimiter,
+  type Duration,
+  fixedWindow,
+  gcra,
+  type Limit,
+  leakyBucket,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../../src/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { redisKey } from '../../src/stores/redis/keys.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
@@ -21,16 +31,15 @@ beforeEach(() => {
 })
 
 /** Every algorithm with so many permits, all back after `window`. */
-function limitsOf(permits: number, window: string | number): readonly (readonly [name: string, limit: Limit])[] {
-  const rate = { permits, per: window } as never
-  const span = window as never
+function limitsOf(permits: number, window: Duration): readonly (readonly [name: string, limit: Limit])[] {
+  const rate = { permits, per: window }
   return [
     ['gcra', gcra({ rate, burst: permits })],
     ['tokenBucket', tokenBucket({ refill: rate, capacity: permits })],
     ['leakyBucket', leakyBucket({ leak: rate, capacity: permits })],
-    ['fixedWindow', fixedWindow({ limit: permits, window: span, anchor: 'first' })],
-    ['slidingWindow', slidingWindow({ limit: permits, window: span })],
-    ['slidingLog', slidingLog({ limit: permits, window: span })],
+    ['fixedWindow', fixedWindow({ limit: permits, window, anchor: 'first' })],
+    ['slidingWindow', slidingWindow({ limit: permits, window })],
+    ['slidingLog', slidingLog({ limit: permits, window })],
   ]
 }
 
@@ -40,7 +49,7 @@ const onServer = (limit: Limit) => createLimiter(limit, { name: 'api', store: re
 const ttlMsOf = async (key: string) => Number(await redis.send(['PTTL', nameOf(key)]))
 
 describe('sub-second windows', () => {
-  test.each(limitsOf(2, 900))('%s: 2 in 900 ms are limited, and back after that, and the key is gone', async (_, limit) => {
+  test.each(limitsOf(2, '900ms'))('%s: 2 in 900 ms are limited, and back after that, and the key is gone', async (_, limit) => {
     const limiter = onServer(limit)
     expect((await limiter.consume('u1', 2)).allowed).toBe(true)
     const { outcome, retryAfterMs } = await limiter.consume('u1', 2)
@@ -63,7 +72,7 @@ describe('windows beyond 24.8 days', () => {
 })
 
 describe('fractional durations', () => {
-  test.each(limitsOf(2, 1234.567))('%s: 2 in 1234.567 ms', async (_, limit) => {
+  test.each(limitsOf(2, '1234.567ms'))('%s: 2 in 1234.567 ms', async (_, limit) => {
     const limiter = onServer(limit)
     const { resetAfterMs } = await limiter.consume('u1', 2)
     expect(resetAfterMs).toBeGreaterThan(1_100)
@@ -73,7 +82,7 @@ describe('fractional durations', () => {
 })
 
 describe('refund after expiry leaving a key', () => {
-  test.each(limitsOf(2, 50))('%s: what is given back too late is nothing', async (_, limit) => {
+  test.each(limitsOf(2, '50ms'))('%s: what is given back too late is nothing', async (_, limit) => {
     const limiter = onServer(limit)
     const decision = await limiter.consume('u1', 2)
     await until(async () => (await redis.send(['EXISTS', nameOf('u1')])) === 0)

@@ -380,7 +380,7 @@ test('a log that is written in place lives until it is idle, by the time of the 
   const lives = async () => {
     const prefix = randomUUID()
     const store = redisStore({ send }, { prefix, denialCache: false })
-    const limiter = createLimiter(slidingLog({ limit: 500, window: HOUR_MS }), {
+    const limiter = createLimiter(slidingLog({ limit: 500, window: `${HOUR_MS}ms` }), {
       name: 'api',
       store,
       storeTimeoutMs: Number.POSITIVE_INFINITY,
@@ -421,7 +421,11 @@ test('a log that is written in place lives until it is idle, by the time of the 
 test('a log whose time to live is set in place lives a second at least', async () => {
   const prefix = randomUUID()
   const store = redisStore(redis, { prefix, denialCache: false })
-  const limiter = createLimiter(slidingLog({ limit: 500, window: 800 }), { name: 'api', store, storeTimeoutMs: Number.POSITIVE_INFINITY })
+  const limiter = createLimiter(slidingLog({ limit: 500, window: '800ms' }), {
+    name: 'api',
+    store,
+    storeTimeoutMs: Number.POSITIVE_INFINITY,
+  })
   for (;;) {
     const first = await limiter.consume('k')
     // Entries of different times.

@@ -148,7 +148,7 @@ test('reservations of what may be had at once are settled as in memory', async (
 
 test('a window whose start takes a byte more than the last one', async () => {
   const clock = fakeClock(0.2)
-  const limit = fixedWindow({ limit: 9, window: 1, anchor: 'first' })
+  const limit = fixedWindow({ limit: 9, window: '1ms', anchor: 'first' })
   const memory = createLimiter(limit, { clock })
   const prefix = randomUUID()
   const remote = createLimiter(limit, { name: 'api', clock, store: redisStore(redis, { prefix, denialCache: false }) })
@@ -172,7 +172,7 @@ test('a window whose start takes a byte more than the last one', async () => {
  */
 test.each([1, 3, 40])('permits of %d places, by the time of the server', async (max) => {
   const random = new Random(max)
-  const rules = [concurrency({ max, lease: 100 })[RULE], concurrency({ max: max + 1, lease: '1h' })[RULE]] as const
+  const rules = [concurrency({ max, lease: '100ms' })[RULE], concurrency({ max: max + 1, lease: '1h' })[RULE]] as const
   const scopeOf = (rule: (typeof rules)[number]): Scope => ({ name: 'held', limits: [{ name: 'default', rule }] })
   const driver = new RedisDriver({ prefix: randomUUID(), hashTag: undefined }, redis)
   const memory = memoryStore()

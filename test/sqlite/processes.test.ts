@@ -31,9 +31,9 @@ const LIMITS: Readonly<Record<string, { readonly data: object; readonly oracle: 
   gcra: { data: { type: 'gcra', rate: '300/s', burst: 100 }, oracle: level('gcra') },
   tokenBucket: { data: { type: 'tokenBucket', refill: '300/s', capacity: 100 }, oracle: level('tokenBucket') },
   leakyBucket: { data: { type: 'leakyBucket', leak: '300/s', capacity: 100 }, oracle: level('leakyBucket') },
-  fixedWindow: { data: { type: 'fixedWindow', limit: 100, window: 300 }, oracle: window('fixedWindow', 1) },
-  slidingWindow: { data: { type: 'slidingWindow', limit: 100, window: 300, slots: 5 }, oracle: window('slidingWindow', 5) },
-  slidingLog: { data: { type: 'slidingLog', limit: 100, window: 300 }, oracle: window('slidingLog', 1) },
+  fixedWindow: { data: { type: 'fixedWindow', limit: 100, window: '300ms' }, oracle: window('fixedWindow', 1) },
+  slidingWindow: { data: { type: 'slidingWindow', limit: 100, window: '300ms', slots: 5 }, oracle: window('slidingWindow', 5) },
+  slidingLog: { data: { type: 'slidingLog', limit: 100, window: '300ms' }, oracle: window('slidingLog', 1) },
 }
 const RACES = [...Object.keys(LIMITS).map((name) => [name]), ['tokenBucket', 'fixedWindow'], Object.keys(LIMITS)]
 

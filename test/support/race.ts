@@ -47,7 +47,7 @@ function levelOf(type: 'gcra' | 'tokenBucket' | 'leakyBucket', names: readonly [
 }
 
 function windowOf(type: 'fixedWindow' | 'slidingWindow' | 'slidingLog', slots: number, { capacity: limit, windowMs }: Pace): RaceLimit {
-  const data = { type, limit, window: windowMs, ...(slots > 1 && { slots }) }
+  const data = { type, limit, window: `${windowMs}ms`, ...(slots > 1 && { slots }) }
   return { data, oracle: () => new WindowOracle(type, { limit, lengthUs: 1000 * windowMs, anchor: 0, slots }) }
 }
 

@@ -250,13 +250,13 @@ export function anUpdateKeepsNamesAndAlgorithms() {
 
 export function anUpdateOfASingleLimitKeepsItsAlgorithm() {
   const limiter = createLimiter(slidingLog({ limit: 5, window: '1s' }))
-  limiter.update(slidingLog({ limit: 6, window: 500 }))
+  limiter.update(slidingLog({ limit: 6, window: '500ms' }))
   // @ts-expect-error another algorithm
-  limiter.update(slidingWindow({ limit: 6, window: 500 }))
+  limiter.update(slidingWindow({ limit: 6, window: '500ms' }))
   // @ts-expect-error several limits are not one
-  limiter.update({ default: slidingLog({ limit: 6, window: 500 }) })
+  limiter.update({ default: slidingLog({ limit: 6, window: '500ms' }) })
   // @ts-expect-error plain data is not a limit: limitFrom revives it
-  limiter.update({ type: 'slidingLog', limit: 6, window: 500 })
+  limiter.update({ type: 'slidingLog', limit: 6, window: '500ms' })
 }
 
 export function anUpdateOfPlansNamesThemAll() {
@@ -320,7 +320,6 @@ export function ratesAreCheckedAsTheyAreTyped() {
   gcra({ rate: '5/10s', burst: 1 })
   gcra({ rate: '5/0.5ms', burst: 1 })
   gcra({ rate: { permits: 5, per: '10s' }, burst: 1 })
-  gcra({ rate: { permits: 5, per: 10_000 }, burst: 1 })
   tokenBucket({ capacity: 1, refill: '1/us' })
   leakyBucket({ capacity: 1, leak: '1/d' })
   // @ts-expect-error no such unit
@@ -337,11 +336,22 @@ export function ratesAreCheckedAsTheyAreTyped() {
   leakyBucket({ capacity: 1, leak: '10/5x' })
   // @ts-expect-error no such unit
   gcra({ rate: { permits: 1, per: '5x' }, burst: 1 })
+  // @ts-expect-error a period has a unit
+  gcra({ rate: { permits: 5, per: 1_000 }, burst: 1 })
+  // @ts-expect-error a period has a unit
+  tokenBucket({ capacity: 1, refill: { permits: 5, per: 60 } })
+  // @ts-expect-error a period has a unit
+  leakyBucket({ capacity: 1, leak: { permits: 5, per: 60 } })
 }
 
 export function durationsAreCheckedAsTheyAreTyped() {
-  fixedWindow({ limit: 1, window: 500 })
   fixedWindow({ limit: 1, window: '500ms', anchor: 'first' })
+  // @ts-expect-error a window has a unit
+  fixedWindow({ limit: 5, window: 3600 })
+  // @ts-expect-error a window has a unit
+  slidingWindow({ limit: 5, window: 3600 })
+  // @ts-expect-error a window has a unit
+  slidingLog({ limit: 5, window: 3600 })
   slidingWindow({ limit: 1, window: '5min', slots: 60 })
   slidingLog({ limit: 1, window: '1h' })
   // @ts-expect-error no such unit

@@ -36,5 +36,7 @@ mixed.pace('key', [])
 rate.consume('key').release()
 // @ts-expect-error a rate has no run
 rate.run('key', () => 1)
+// @ts-expect-error a lease has a unit
+concurrency({ max: 2, lease: 30_000 })
 // @ts-expect-error no such outcome
 held.consume('key').release({ outcome: 'fine' })

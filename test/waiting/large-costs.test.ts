@@ -315,8 +315,8 @@ describe('a claim changes nothing else', () => {
   test('where callers with a larger capacity keep it from coming true, it ends, and the others go on', async () => {
     const clock = fakeClock()
     const storeOf = far(clock)
-    const limit = slidingWindow({ limit: 10, window: 200 })
-    const plans = { pro: slidingWindow({ limit: 100, window: 200 }) }
+    const limit = slidingWindow({ limit: 10, window: '200ms' })
+    const plans = { pro: slidingWindow({ limit: 100, window: '200ms' }) }
     const [busy, waits] = [0, 1].map(() => createLimiter(limit, { name: 'api', store: storeOf(), clock, plans, ...PATIENT })) as [
       Limiter<typeof limit, Store, 'pro'>,
       Limiter<typeof limit, Store, 'pro'>,

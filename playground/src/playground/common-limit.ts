@@ -18,8 +18,7 @@ export class CommonLimit {
   constructor({ limit, window }: LimitData, { limits: texts }: Texts, change: (limits: Limits) => void) {
     this.#texts = texts
     this.#change = change
-    const text = typeof window === 'number' ? `${window}ms` : String(window)
-    const [, amount = '1', unit = 's'] = /^(\d+(?:\.\d+)?) ?([a-z]+)$/.exec(text) ?? []
+    const [, amount = '1', unit = 's'] = /^(\d+(?:\.\d+)?) ?([a-z]+)$/.exec(String(window)) ?? []
     this.#permits = this.#number(texts.permits, limit, 0, 'permits')
     this.#per = this.#number(texts.window, amount, 1)
     this.#units = this.#unitSelect(unit)

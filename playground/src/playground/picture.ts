@@ -147,11 +147,9 @@ function drawNames(pen: Pen, layout: Layout, { texts, palette, limits }: Scene, 
 /** The numbers of a limit, as short as they can be told: '10/s, burst 20', '100 per 1min'. */
 export function numbersOf(data: LimitData, { limits: { numbers } }: Texts): string {
   const [most, pace] = FIELDS[data.type as LimitType] as [string, string]
-  if ('window' in data) return numbers.window(String(data[most]), durationText(data.window))
+  if ('window' in data) return numbers.window(String(data[most]), String(data.window))
   return numbers.pace(String(data[pace]), String(data[most]))
 }
-
-const durationText = (value: unknown) => (typeof value === 'number' ? `${value}ms` : String(value))
 
 /**
  * A band between least and most of each cell: a line where nothing happens, a stroke where

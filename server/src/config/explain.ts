@@ -16,10 +16,10 @@ const SENTENCES: Readonly<Record<string, (options: Options) => string>> = {
   gcra: ({ rate, burst }) => `${pace(rate)}, up to ${burst} at once after a rest`,
   tokenBucket: ({ capacity, refill }) => `up to ${capacity} at once, which come back at ${pace(refill)}`,
   leakyBucket: ({ capacity, leak }) => `up to ${capacity} in line, let out at ${pace(leak)}`,
-  fixedWindow: ({ limit, window, anchor }) => `${limit} in each ${span(window)}${anchored(anchor)}`,
-  slidingWindow: ({ limit, window, slots }) => `about ${limit} in any ${span(window)}, which slides in ${slots} steps`,
-  concurrency: ({ max, lease }) => `no more than ${max} at once, each free again ${span(lease)} after it was taken or renewed`,
-  slidingLog: ({ limit, window }) => `never more than ${limit} in any ${span(window)}`,
+  fixedWindow: ({ limit, window, anchor }) => `${limit} in each ${window}${anchored(anchor)}`,
+  slidingWindow: ({ limit, window, slots }) => `about ${limit} in any ${window}, which slides in ${slots} steps`,
+  concurrency: ({ max, lease }) => `no more than ${max} at once, each free again ${lease} after it was taken or renewed`,
+  slidingLog: ({ limit, window }) => `never more than ${limit} in any ${window}`,
 }
 
 const ON_STORE_ERROR: Readonly<Record<string, string>> = {
@@ -91,12 +91,8 @@ function allowance({ unlimited, denied, charge, shadow, limiter }: DescriptorRul
 
 function pace(rate: unknown): string {
   if (typeof rate === 'string') return rate.replace(/ ?\/ ?/, ' per ')
-  const { permits, per } = rate as { permits: number; per: unknown }
-  return `${permits} per ${span(per)}`
-}
-
-function span(duration: unknown): string {
-  return typeof duration === 'number' ? `${duration} ms` : String(duration)
+  const { permits, per } = rate as { permits: number; per: string }
+  return `${permits} per ${per}`
 }
 
 function anchored(anchor: unknown): string {

@@ -40,7 +40,7 @@ export class Overrides {
   }
 
   #made(domain: string, requests: number, seconds: number): RunningLimiter {
-    const limits = { default: fixedWindow({ limit: requests, window: seconds * 1000 }) }
+    const limits = { default: fixedWindow({ limit: requests, window: `${seconds}s` }) }
     const digest = createHash('sha256').update(domain).digest('hex').slice(0, 16)
     const name = `${RULES_PREFIX}override.${digest}`
     const rule = `${domain}: limits in requests`

@@ -11,7 +11,7 @@ export const concurrencyAbout: About = {
     { max: permitsOf('How many permits may be held at once: whole permits, 1 to 1,000,000,000. Required.', 20) },
     {
       lease: windowOf(
-        'After how long a permit that is not renewed is free again: milliseconds, or with a unit; 100 ms to 366 days. Required on every store that others share. Default: never.',
+        'After how long a permit that is not renewed is free again, with a unit; 100 ms to 366 days. Required on every store that others share. Default: never.',
       ),
     },
   ),

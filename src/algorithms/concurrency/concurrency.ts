@@ -64,9 +64,9 @@ export interface ConcurrencyOptions {
    */
   readonly max: number
   /**
-   * After how long a permit that is not renewed is free again: milliseconds or `'30s'`, from 100 ms
-   * to 366 days. Holders renew it every third of that, so only the places of processes that died or
-   * stood still run out. Required on every store that other processes share. Default: never.
+   * After how long a permit that is not renewed is free again, `'30s'`: 100 ms to 366 days. Holders
+   * renew it every third of that, so only the places of processes that died or stood still run out.
+   * Required on every store that other processes share. Default: never.
    */
   readonly lease?: Duration
 }

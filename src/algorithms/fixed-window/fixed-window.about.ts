@@ -10,7 +10,7 @@ export const fixedWindowAbout: About = {
     'So many per calendar window: the cheapest count, and the one people can check by hand.',
     {
       limit: capacityOf('How many one window admits: whole permits, 0 to 1e9. Required.', 5000),
-      window: windowOf('How long a window is: milliseconds, or with a unit; 1 microsecond to 366 days. Required.'),
+      window: windowOf('How long a window is, with a unit; 1 microsecond to 366 days. Required.'),
     },
     {
       anchor: {

@@ -125,7 +125,7 @@ describe('other numbers', () => {
   test('that end a window within one of the caller do not let it take its limit twice in that', () => {
     const key = new HeldKey(limit(100, '5s'))
     key.take(0)
-    const second = limit(10, 2_000)
+    const second = limit(10, '2s')
     key.under(second).take(1_000 * MS, 9)
     // The window of 5 s ends in the middle of the caller's third.
     expect(key.take(4_500 * MS)).toBe(500 * MS)
@@ -222,8 +222,8 @@ describe('the factory', () => {
 
   test('compiles equal windows to equal numbers', () => {
     expect(rule({ limit: 5, window: '1min' }).numbers).toBe('5 60000000 0 0')
-    expect(rule({ limit: 5, window: 60_000, anchor: 0 }).numbers).toBe('5 60000000 0 0')
-    expect(rule({ limit: 5, window: 60_000, anchor: -60_000.001 }).numbers).toBe('5 60000000 0 59999999')
+    expect(rule({ limit: 5, window: '60s', anchor: 0 }).numbers).toBe('5 60000000 0 0')
+    expect(rule({ limit: 5, window: '60000ms', anchor: -60_000.001 }).numbers).toBe('5 60000000 0 59999999')
     expect(rule({ limit: 5, window: '1min', anchor: 'first' }).numbers).toBe('5 60000000 1 0')
   })
 
@@ -249,13 +249,11 @@ describe('the factory', () => {
     [{ limit: -1, window: '1s' }, 'fixedWindow limit -1 must be a whole number from 0 to 1,000,000,000'],
     [{ limit: 1.5, window: '1s' }, 'fixedWindow limit 1.5 must be a whole number from 0 to 1,000,000,000'],
     [{ limit: 1_000_000_001, window: '1s' }, 'fixedWindow limit 1000000001 must be a whole number from 0 to 1,000,000,000'],
-    [{ limit: 1, window: 0 }, 'fixedWindow window 0 must be from 1 microsecond to 366 days'],
+    [{ limit: 1, window: '0s' }, 'fixedWindow window "0s" must be from 1 microsecond to 366 days'],
     [{ limit: 1, window: '367d' }, 'fixedWindow window "367d" must be from 1 microsecond to 366 days'],
-    [{ limit: 1, window: 0.0001 }, 'fixedWindow window 0.0001 must be a whole number of microseconds'],
-    [
-      { limit: 1 },
-      "fixedWindow window undefined must be milliseconds or a number with a unit (us, ms, s, min, h, d), such as '500ms' or '10s'",
-    ],
+    [{ limit: 1, window: '0.0001ms' }, 'fixedWindow window "0.0001ms" must be a whole number of microseconds'],
+    [{ limit: 5, window: 3600 }, "fixedWindow window 3600 of what? write '3600s' or '3600ms'"],
+    [{ limit: 1 }, "fixedWindow window undefined must be a number with a unit (us, ms, s, min, h, d), such as '500ms' or '10s'"],
     [
       { limit: 1, window: '1s', anchor: 'last' },
       "fixedWindow anchor \"last\" must be 'epoch', 'first' or milliseconds, whole to the microsecond",

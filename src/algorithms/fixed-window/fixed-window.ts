@@ -17,7 +17,7 @@ const WORDS = 4
 export interface FixedWindowOptions {
   /** How many one window admits: whole permits, 0 (nothing passes) to 1e9. */
   readonly limit: number
-  /** How long a window is: milliseconds or `'10s'`, 1 microsecond to 366 days. */
+  /** How long a window is, `'10s'`: 1 microsecond to 366 days. */
   readonly window: Duration
   /**
    * Where windows begin. `'epoch'` (default): at whole multiples since 1970, the same for all keys.

@@ -13,6 +13,6 @@ export const slidingLogAbout: About = {
       minimum: 0,
       maximum: 100_000,
     },
-    window: windowOf('How long the window is: milliseconds, or with a unit; 1 microsecond to 366 days. Required.'),
+    window: windowOf('How long the window is, with a unit; 1 microsecond to 366 days. Required.'),
   }),
 }

@@ -469,10 +469,10 @@ describe('the factory', () => {
     [{ limit: -1, window: '1s' }, 'slidingLog limit -1 must be a whole number from 0 to 100,000, because every admission is kept'],
     [{ limit: 100_001, window: '1s' }, 'slidingLog limit 100001 must be a whole number from 0 to 100,000, because every admission is kept'],
     [{ limit: 2.5, window: '1s' }, 'slidingLog limit 2.5 must be a whole number from 0 to 100,000, because every admission is kept'],
-    [{ limit: 1, window: -1 }, 'slidingLog window -1 must be from 1 microsecond to 366 days'],
+    [{ limit: 1, window: '0s' }, 'slidingLog window "0s" must be from 1 microsecond to 366 days'],
     [
       { limit: 1, window: '1 week' },
-      "slidingLog window \"1 week\" must be milliseconds or a number with a unit (us, ms, s, min, h, d), such as '500ms' or '10s'",
+      "slidingLog window \"1 week\" must be a number with a unit (us, ms, s, min, h, d), such as '500ms' or '10s': did you mean '7d'?",
     ],
     [{ limit: 1, window: '1s', slots: 2 }, 'slidingLog "slots" is not an option: it has limit, window'],
   ]

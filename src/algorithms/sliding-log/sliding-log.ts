@@ -56,7 +56,7 @@ export interface SlidingLogOptions {
    * admission held takes 16 bytes, equal microseconds together.
    */
   readonly limit: number
-  /** How long the window is: milliseconds or `'10s'`, 1 microsecond to 366 days. */
+  /** How long the window is, `'10s'`: 1 microsecond to 366 days. */
   readonly window: Duration
 }
 

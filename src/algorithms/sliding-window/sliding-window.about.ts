@@ -10,7 +10,7 @@ export const slidingWindowAbout: About = {
     'A window that slides in small steps: no burst at the boundary, at a fixed cost per key.',
     {
       limit: capacityOf('How many are admitted in a window: whole permits, 0 to 1e9. Required.', 100),
-      window: windowOf('How long the window is: milliseconds, or with a unit; 1 microsecond to 366 days. Required.'),
+      window: windowOf('How long the window is, with a unit; 1 microsecond to 366 days. Required.'),
     },
     {
       slots: {

@@ -320,7 +320,7 @@ describe('the factory', () => {
   const bad: [unknown, string][] = [
     [undefined, 'slidingWindow undefined must be an object with limit, window, slots'],
     [{ limit: -1, window: '1s' }, 'slidingWindow limit -1 must be a whole number from 0 to 1,000,000,000'],
-    [{ limit: 1, window: 0 }, 'slidingWindow window 0 must be from 1 microsecond to 366 days'],
+    [{ limit: 1, window: '0s' }, 'slidingWindow window "0s" must be from 1 microsecond to 366 days'],
     [{ limit: 1, window: '367d' }, 'slidingWindow window "367d" must be from 1 microsecond to 366 days'],
     [{ limit: 1, window: '1s', slots: 0 }, 'slidingWindow slots 0 must be a whole number from 1 to 100'],
     [{ limit: 1, window: '1s', slots: 1.5 }, 'slidingWindow slots 1.5 must be a whole number from 1 to 100'],

@@ -30,7 +30,7 @@ export interface SlidingWindowOptions {
    * `window - window / slots` never more than that.
    */
   readonly limit: number
-  /** How long the window is: milliseconds or `'10s'`, 1 microsecond to 366 days. */
+  /** How long the window is, `'10s'`: 1 microsecond to 366 days. */
   readonly window: Duration
   /**
    * Into how many sub-windows it is cut: 1 to 100, each a whole number of microseconds. Default:
