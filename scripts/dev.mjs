@@ -54,7 +54,7 @@ function start() {
   if (isEnding) return
   service = spawn(
     process.execPath,
-    ['server/dist/server/src/main.js', 'serve', '--hints', '--drain', '0', '--grace', '0', ...process.argv.slice(2)],
+    ['server/dist/server/src/main.js', 'serve', '--hints', '--drain', '0s', '--grace', '0s', ...process.argv.slice(2)],
     {
       cwd: root,
       stdio: 'inherit',

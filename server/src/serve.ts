@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import pino from 'pino'
 import type { ServiceConfig } from './config/config.ts'
 import { watchFiles } from './files.ts'
-import { DEFAULT_MAX_AGE_S } from './grpc/server.ts'
+import { DEFAULT_MAX_AGE } from './grpc/server.ts'
 import { hints } from './hints.ts'
 import { isLocal } from './http/origin.ts'
 import { type Journal, journalIn } from './journal.ts'
@@ -12,7 +12,7 @@ import { openPostgres } from './postgres-store.ts'
 import { redisTls } from './redis-tls.ts'
 import { ConfigFiles, type LoadedConfig, loadConfig, type ReloadReport } from './running/reload.ts'
 import { type Service, startService } from './service.ts'
-import { VERSION } from './sluice.ts'
+import { type Duration, durationUs, VERSION } from './sluice.ts'
 import { type OpenedStore, openFile, openStore } from './store.ts'
 import { type Tls, tlsFrom } from './tls.ts'
 import { type Tokens, tokensFrom } from './tokens.ts'
@@ -46,9 +46,9 @@ export const SERVE_OPTIONS = {
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_HTTP_PORT = 8080
 const DEFAULT_GRPC_PORT = 8081
-const DEFAULT_DRAIN_S = 0.5
-const DEFAULT_GRACE_S = 10
-const MOST_SECONDS = 86_400
+const DEFAULT_DRAIN = '500ms'
+const DEFAULT_GRACE = '10s'
+const MOST_SPAN = '1d'
 /** npm, a shell and a supervisor may all pass on the same signal. */
 const SAME_SIGNAL_MS = 1_000
 const MOST_TOP_REFUSED = 100
@@ -82,9 +82,9 @@ export const SERVE_USAGE = `sluice serve [FILE ...] [options]
                        SLUICE_READ_TOKENS. Default: reading needs no token
   --allow-host NAMES   names, with commas between them, that it answers to besides addresses and localhost: those under which a proxy in
                        front of it is known. Default: on this machine only, none; else all
-  --grpc-max-age SEC   how long a gRPC connection lives, so that clients spread over new copies. Default ${DEFAULT_MAX_AGE_S}; 0: for ever
-  --drain SEC          how long it goes on after SIGTERM, no longer ready, so that balancers let go of it. Default ${DEFAULT_DRAIN_S}
-  --grace SEC          how long waiting callers may wait then. Default ${DEFAULT_GRACE_S}
+  --grpc-max-age SPAN  how long a gRPC connection lives, so that clients spread over new copies. Default ${DEFAULT_MAX_AGE}; 0s: for ever
+  --drain SPAN         how long it goes on after SIGTERM, no longer ready, so that balancers let go of it. Default ${DEFAULT_DRAIN}
+  --grace SPAN         how long waiting callers may wait then. Default ${DEFAULT_GRACE}
   --no-page            do not serve the page at /
   --top-refused N      show the N keys that are refused most often, 1 to ${MOST_TOP_REFUSED}, on /v1/live and on the page. Default: none are
                        kept, because keys may be personal data
@@ -127,15 +127,15 @@ export async function serve(paths: readonly string[], values: Options): Promise<
   const page = values['no-page'] ? undefined : readPage(pageFolder())
   const host = option('host') ?? DEFAULT_HOST
   const journal = journalIn(log)
-  const drainMs = 1_000 * secondsIn('--drain', option('drain'), DEFAULT_DRAIN_S)
-  const graceMs = 1_000 * secondsIn('--grace', option('grace'), DEFAULT_GRACE_S)
+  const drainMs = spanMsIn('--drain', option('drain') ?? DEFAULT_DRAIN)
+  const graceMs = spanMsIn('--grace', option('grace') ?? DEFAULT_GRACE)
   const listens = {
     host,
     httpPort: portIn('--port', option('port')) ?? DEFAULT_HTTP_PORT,
     grpcPort: portIn('--grpc-port', option('grpc-port')) ?? DEFAULT_GRPC_PORT,
     healthPort: portIn('--health-port', option('health-port')),
     allowHosts: namesIn(option('allow-host')),
-    grpcMaxAgeS: secondsIn('--grpc-max-age', option('grpc-max-age'), DEFAULT_MAX_AGE_S),
+    grpcMaxAgeMs: spanMsIn('--grpc-max-age', option('grpc-max-age') ?? DEFAULT_MAX_AGE),
   }
   const certificates = { ca: option('redis-ca'), cert: option('redis-cert'), key: option('redis-key') }
   const opened = await openedStore(places, certificates, config, journal)
@@ -271,10 +271,11 @@ function portIn(option: string, text: string | undefined): number | undefined {
   throw new Error(`${option} ${JSON.stringify(text)} must be a whole number from 0 to 65535`)
 }
 
-function secondsIn(option: string, text: string | undefined, otherwise: number): number {
-  if (text === undefined) return otherwise
-  if (/^\d+(\.\d+)?$/.test(text) && Number(text) <= MOST_SECONDS) return Number(text)
-  throw new Error(`${option} ${JSON.stringify(text)} must be seconds from 0 to ${MOST_SECONDS}`)
+function spanMsIn(option: string, text: string): number {
+  if (/^0(us|ms|s|min|h|d)$/.test(text)) return 0
+  const us = durationUs(text as Duration, option)
+  if (us <= durationUs(MOST_SPAN, '')) return us / 1_000
+  throw new Error(`${option} ${JSON.stringify(text)} must be from 0s to ${MOST_SPAN}`)
 }
 
 function namesIn(text: string | undefined): string[] {

@@ -37,8 +37,8 @@ export interface ServiceOptions {
   readonly healthPort: number | undefined
   /** Of both other ports; undefined: none. */
   readonly tls: Tls | undefined
-  /** How long a gRPC connection lives, in seconds; 0: for ever. */
-  readonly grpcMaxAgeS: number
+  /** How long a gRPC connection lives; 0: for ever. */
+  readonly grpcMaxAgeMs: number
   /** The tokens that may write; undefined: all callers may. */
   readonly tokens: Tokens | undefined
   /** The tokens that may only read; undefined: all callers may. */

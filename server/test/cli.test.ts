@@ -119,7 +119,7 @@ describe('sluice serve', () => {
 
   test('a stop under load fails nobody', async () => {
     // For longer than this process may stand still: who has not heard of the stop by then is cut off.
-    const service = await startedProcess('--drain', '3')
+    const service = await startedProcess('--drain', '3s')
     const agent = new Agent({ keepAlive: true })
     const statuses = new Set<number>()
     let answers = 0
@@ -187,8 +187,12 @@ describe('sluice serve', () => {
     [['--port', 'x'], '--port "x" must be a whole number from 0 to 65535'],
     [['--health-port', '70000'], '--health-port "70000" must be a whole number from 0 to 65535'],
     [['--drain', '-1'], '--drain'],
-    [['--grace', 'x'], '--grace "x" must be seconds from 0 to 86400'],
-    [['--grpc-max-age', '1e9'], '--grpc-max-age "1e9" must be seconds'],
+    [['--drain', '5'], "--drain \"5\" of what? write '5s' or '5ms'"],
+    [['--drain', '0'], '--drain "0" must be a number with a unit'],
+    [['--grace', 'x'], '--grace "x" must be a number with a unit'],
+    [['--grace', '1 hour'], "did you mean '1h'?"],
+    [['--grace', '25h'], '--grace "25h" must be from 0s to 1d'],
+    [['--grpc-max-age', '1800'], "--grpc-max-age \"1800\" of what? write '1800s' or '1800ms'"],
     [['--tls-cert', 'x'], '--tls-cert and --tls-key go together'],
     [['--log-level', 'loud'], '--log-level "loud" must be one of'],
     [['--allow-host', 'a.example,http://b.example'], '--allow-host "http://b.example" must be a name such as'],

@@ -94,7 +94,7 @@ describe('health', () => {
 
 test('a connection is ended in peace when it is old: calls go on over the next one', async () => {
   service = await serviceOn(`${CONFIG}domains:\n  edge: { descriptors: [{ key: ip, unlimited: true }] }\n`, undefined, undefined, {
-    grpcMaxAgeS: 0.2,
+    grpcMaxAgeMs: 200,
   })
   const session = connect(`http://127.0.0.1:${service.grpcPort}`)
   const [code] = (await once(session, 'goaway')) as [number]

@@ -162,7 +162,9 @@ describe('the manifests for Kubernetes', () => {
   test('give a stop the time that it takes', () => {
     const [command, seconds] = container.lifecycle.preStop.exec.command
     expect(command).toBe('sleep')
-    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(Number(seconds) + Number(values.drain) + Number(values.grace))
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(
+      Number(seconds) + Number.parseInt(values.drain as string, 10) + Number.parseInt(values.grace as string, 10),
+    )
   })
 
   test('find the pods: every selector has their labels, and every Service a port that they have', () => {

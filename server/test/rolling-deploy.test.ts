@@ -59,7 +59,7 @@ afterEach(async () => {
 async function started(version: Version): Promise<ServiceProcess> {
   const file = join(folder, `sluice-${copies.length}.yaml`)
   writeFileSync(file, yaml(version))
-  const copy = await startedProcess(file, '--redis', `redis://127.0.0.1:${redis.port}`, '--drain', '0.5', '--grace', '1')
+  const copy = await startedProcess(file, '--redis', `redis://127.0.0.1:${redis.port}`, '--drain', '500ms', '--grace', '1s')
   copies.push(copy)
   return copy
 }

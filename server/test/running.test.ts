@@ -28,7 +28,7 @@ async function decide(token?: string): Promise<number> {
 test('for as long as it drains it is not ready, and serves requests that still come', async () => {
   // For longer than a busy machine takes for the few requests.
   const drainMs = 6_000
-  service = await startedProcess('--drain', `${drainMs / 1000}`, '--grace', '0')
+  service = await startedProcess('--drain', `${drainMs}ms`, '--grace', '0s')
   const startMs = performance.now()
   service.process.kill('SIGTERM')
   await vi.waitFor(async () => expect((await fetch(`${service.url}/readyz`)).status).toBe(503), { timeout: drainMs })
@@ -72,7 +72,7 @@ test('options can be variables; what Kubernetes puts into one of the same name i
     SLUICE_LOG_LEVEL: 'debug',
     // Of a Service that is called sluice-allow-host, which nobody has.
     SLUICE_ALLOW_HOST: 'tcp://10.0.0.1:8080',
-    SLUICE_DRAIN: '0',
+    SLUICE_DRAIN: '0s',
   }
   service = await startedIn(env, [], [file])
   const { healthPort } = JSON.parse(await service.line('sluice is serving')) as { healthPort: number }

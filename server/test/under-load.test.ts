@@ -66,7 +66,7 @@ beforeEach(async () => {
   redis = await startRedis()
   // Drained for longer than this process may stand still: who has not heard of the stop by then is
   // cut off.
-  const copy = () => startedProcess(file, '--redis', `redis://127.0.0.1:${port}`, '--drain', '3')
+  const copy = () => startedProcess(file, '--redis', `redis://127.0.0.1:${port}`, '--drain', '3s')
   copies = [await copy(), await copy()]
 })
 

@@ -42,10 +42,10 @@ const BOUNDS = {
 }
 
 /**
- * Only the whole of a connection, in seconds; the calls that are under way when it is over have as
- * long as calls may take.
+ * Only the whole of a connection; the calls that are under way when it is over have as long as
+ * calls may take.
  */
-export const DEFAULT_MAX_AGE_S = 1_800
+export const DEFAULT_MAX_AGE = '30min'
 
 export interface GrpcOptions {
   readonly host: string
@@ -54,7 +54,7 @@ export interface GrpcOptions {
   readonly journal: Journal
   readonly tls: Tls | undefined
   /** 0: for ever. */
-  readonly grpcMaxAgeS: number
+  readonly grpcMaxAgeMs: number
 }
 
 export interface GrpcServer {
@@ -90,10 +90,9 @@ export interface GrpcParts {
 
 export async function grpcServer(
   { counting, held, health }: GrpcParts,
-  { host, grpcPort, tokens, journal, tls, grpcMaxAgeS }: GrpcOptions,
+  { host, grpcPort, tokens, journal, tls, grpcMaxAgeMs }: GrpcOptions,
 ): Promise<GrpcServer> {
-  const age =
-    grpcMaxAgeS === 0 ? {} : { 'grpc.max_connection_age_ms': grpcMaxAgeS * 1_000, 'grpc.max_connection_age_grace_ms': CALL_TIMEOUT_MS }
+  const age = grpcMaxAgeMs === 0 ? {} : { 'grpc.max_connection_age_ms': grpcMaxAgeMs, 'grpc.max_connection_age_grace_ms': CALL_TIMEOUT_MS }
   const server = new Server({ ...BOUNDS, ...age, interceptors: [guard(tokens, held)] })
   server.addService(healthService().service, health.handlers)
   server.addService(rateLimitService().service, {

@@ -62,7 +62,7 @@ export async function serviceOn(
     grpcPort: 0,
     healthPort: undefined,
     tls: undefined,
-    grpcMaxAgeS: 0,
+    grpcMaxAgeMs: 0,
     tokens,
     allowHosts: [],
     page: undefined,
