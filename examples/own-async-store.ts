@@ -70,7 +70,7 @@ await Promise.all(users.map((user) => limiter.consume(user, 3)))
 console.log(`${users.length} decisions, ${database.transactions} transaction`)
 
 const knocks = []
-for (let k = 0; k < 10; k++) knocks.push(await limiter.tryAcquire('eve'))
+for (let k = 0; k < 10; k++) knocks.push(await limiter.consume('eve'))
 console.log(`${knocks.length} refusals, ${database.transactions - 1} transaction`)
 
 database.isDown = true

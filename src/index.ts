@@ -14,7 +14,6 @@ export type { Abortable } from './limiter/input.ts'
 export {
   type Acquired,
   type AcquireOptions,
-  type AtOnceOptions,
   createLimiter,
   type HoldingLimiter,
   type Limiter,
@@ -22,7 +21,7 @@ export {
   type ReserveOptions,
   type Settleable,
   type SettleOptions,
-  type TimedOptions,
+  type SyncLimiter,
   type VerbOptions,
   type WaitOptions,
 } from './limiter/limiter.ts'

@@ -11,15 +11,9 @@ import { costWatch } from './costs.mjs'
 
 export const STORES = { memory: 'memory store', redis: 'Redis' }
 
-const READ = { consume: ({ allowed }) => allowed, tryAcquire: (allowed) => allowed }
-export const VERBS = Object.keys(READ)
-
 const { key, limits, ...shape } = SCENARIOS['hot-denied']
 
-/**
- * For each store and verb, such as 'Redis consume': what rounds.mjs measures, and the costs of each
- * round.
- */
+/** For each store: what rounds.mjs measures, and the costs of each round. */
 export default async function denied({ client: clientName, port, rounds, roundMs }) {
   const { client } = await connect(clientName, port)
   const watch = await costWatch(port)
@@ -27,9 +21,7 @@ export default async function denied({ client: clientName, port, rounds, roundMs
     [STORES.memory]: createLimiter(sluiceLimit('gcra', limits)),
     [STORES.redis]: createLimiter(sluiceLimit('gcra', limits), { name: 'denied', store: redisStore(client) }),
   }
-  const runners = Object.entries(limiters).flatMap(([store, limiter]) =>
-    VERBS.map((verb) => runnerOf(`${store} ${verb}`, limiter, verb, watch)),
-  )
+  const runners = Object.entries(limiters).map(([store, limiter]) => runnerOf(store, limiter, watch))
   const speeds = await interleaved(
     runners.map(({ name, watched }) => [name, watched]),
     rounds,
@@ -38,7 +30,8 @@ export default async function denied({ client: clientName, port, rounds, roundMs
   return Object.fromEntries(runners.map(({ name, costs }) => [name, { ...speeds[name], costs: costs.slice(-rounds) }]))
 }
 
-function runnerOf(name, limiter, verb, watch) {
-  const ask = verb === 'consume' ? (each) => limiter.consume(each) : (each) => limiter.tryAcquire(each)
-  return { name, ...watch(loopOf({ name, ask, isAllowed: READ[verb], isAwaited: true }, trafficOf(shape), key)) }
+function runnerOf(name, limiter, watch) {
+  const ask = (each) => limiter.consume(each)
+  const isAllowed = ({ allowed }) => allowed
+  return { name, ...watch(loopOf({ name, ask, isAllowed, isAwaited: true }, trafficOf(shape), key)) }
 }

@@ -4,7 +4,7 @@ import { spreadOf, timesAsFast } from '../statistics.mjs'
 import { KEYS, MEASURED } from './bytes.mjs'
 import { CLIENTS } from './clients.mjs'
 import { CHARGED, OWN, PLAIN, REFUSED, SETTLED, TWO_LIMITS } from './contestants.mjs'
-import { STORES, VERBS } from './denied.mjs'
+import { STORES } from './denied.mjs'
 import { IN_FLIGHT, MAIN } from './in-flight.mjs'
 import { ALGORITHMS } from './limits.mjs'
 import { peersOf } from './peers.mjs'
@@ -181,7 +181,7 @@ function deniedToMemory(results) {
   return CLIENTS.flatMap((client) => {
     const speeds = results.of({ part: 'denied', client })
     if (speeds === undefined) return []
-    return VERBS.map((verb) => [timesAsFast(speeds[`${STORES.memory} ${verb}`], speeds[`${STORES.redis} ${verb}`]), `${verb} on ${client}`])
+    return [[timesAsFast(speeds[STORES.memory], speeds[STORES.redis]), client]]
   })
 }
 

@@ -196,10 +196,10 @@ export function hintFor(name: string): string {
 }
 
 /** Refuses unknown options, so that a misspelt one is not silently ignored. */
-export function onlyKnown(options: object, known: readonly string[], what: string): void {
+export function onlyKnown(options: object, known: readonly string[], what: string, hint: (name: string) => string = hintFor): void {
   if (typeof options !== 'object' || options === null) throw invalid(what, options, `must be an object with ${known.join(', ')}`)
   for (const name of Object.keys(options)) {
-    if (!known.includes(name)) throw invalid(what, name, `is not an option: it has ${known.join(', ')}${hintFor(name)}`)
+    if (!known.includes(name)) throw invalid(what, name, `is not an option: it has ${known.join(', ')}${hint(name)}`)
   }
 }
 

@@ -15,7 +15,7 @@ import { type Part, type Scope, Step } from '../stores/step.ts'
 import type { OpenStates, Store, SyncStore } from '../stores/store.ts'
 import type { Decision } from './decision.ts'
 import { checkListener, type DecisionEvent, type Listener, Listeners } from './events.ts'
-import { promised, SETTLE_OPTIONS, VERB_OPTIONS } from './input.ts'
+import { hintToWait, promised, SETTLE_OPTIONS, VERB_OPTIONS } from './input.ts'
 import type { Answer, SettleOptions, VerbOptions } from './limiter.ts'
 import { noticeClosed } from './misuse.ts'
 import {
@@ -109,7 +109,7 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
 
   protected planOf(options: VerbOptions<P> | undefined, known: readonly string[] = VERB_OPTIONS): Plan<LimitName<L>> {
     if (options === undefined) return this.plans.base
-    onlyKnown(options, known, 'the options of a verb')
+    onlyKnown(options, known, 'the options of a verb', hintToWait)
     return this.plans.of(options.plan)
   }
 
@@ -190,7 +190,7 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
   ): void {
     if (!this.listeners.any || sinceUs < 0) return
     const tookMs = ((endUs || this.ownClock.nowUs()) - sinceUs) / 1000
-    this.listeners.tell({ limiter: this.name, verb, key, cost, plan: options?.plan, decision, waits: endUs !== undefined, tookMs })
+    this.listeners.tell({ limiter: this.name, verb, key, cost, plan: options?.plan, decision, tookMs })
   }
 
   protected failed(error: unknown): never {

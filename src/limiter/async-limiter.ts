@@ -2,17 +2,23 @@
  * The limiter of a store that answers later. Callers that get promises get wrong input as a
  * rejection too, never thrown at once.
  */
+
+import { SluiceError } from '../errors.ts'
 import type { AsyncStore } from '../stores/remote/async-store.ts'
 import { promised } from './input.ts'
-import type { ReserveOptions, Settleable, SettleOptions, VerbOptions, WaitOptions } from './limiter.ts'
+import type { ReserveOptions, Settleable, SettleOptions, VerbOptions } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimitName, Limits } from './options.ts'
 import { StoreLimiter } from './store-limiter.ts'
 
 type Taken<L extends Limits> = DecisionOf<L> & Settleable<LimitName<L>, AsyncStore>
 
 export class AsyncLimiter<L extends Limits, P extends string> extends StoreLimiter<L, AsyncStore, P> {
-  override tryAcquire(key: KeyOf<L>, cost?: CostOf<L>, options?: WaitOptions<P>): Promise<boolean> {
-    return promised(super.tryAcquire, this, key, cost, options as WaitOptions<P>)
+  /** Thrown at once: a promise, even one that rejects, would pass every `if`. */
+  override tryAcquire(): never {
+    throw new SluiceError(
+      'UNSUPPORTED',
+      `limiter '${this.name}' has a store that answers later, so it has no tryAcquire: write (await limiter.consume(key)).allowed`,
+    )
   }
 
   override consume(key: KeyOf<L>, cost?: CostOf<L>, options?: VerbOptions<P>): Promise<Taken<L>> {

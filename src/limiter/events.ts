@@ -19,11 +19,9 @@ export interface DecisionEvent {
   readonly plan: string | undefined
   readonly decision: Decision
   /**
-   * Whether the call was one that waits for its turn: `acquire`, and `tryAcquire` with a time or a
-   * signal.
+   * From the call to its answer, by the limiter's clock, in milliseconds: of `acquire` this is the
+   * wait.
    */
-  readonly waits: boolean
-  /** From the call to its answer, by the limiter's clock, in milliseconds. */
   readonly tookMs: number
 }
 

@@ -10,8 +10,12 @@ export type { Abortable } from '../stores/queue/signals.ts'
 export const VERB_OPTIONS = ['plan']
 export const RESERVE_OPTIONS = ['plan', 'maxWaitMs']
 export const SETTLE_OPTIONS = ['plan', 'of', 'cost']
-export const TIMED_OPTIONS = ['plan', 'timeoutMs', 'signal']
 export const ACQUIRE_OPTIONS = ['cost', 'plan', 'timeoutMs', 'signal']
+
+/** The line to write, where a verb that answers at once is given options of one that waits. */
+export function hintToWait(name: string): string {
+  return name === 'timeoutMs' || name === 'signal' ? `. To wait, write await limiter.acquire(key, { cost, ${name} })` : ''
+}
 
 /** One key for all limits, or one for each by name. */
 export type Key<Name extends string> = string | Readonly<Record<Name, string>>

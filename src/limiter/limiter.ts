@@ -73,15 +73,6 @@ export interface WaitOptions<P extends string = string> extends VerbOptions<P> {
   readonly signal?: Abortable | undefined
 }
 
-/** Options that make `tryAcquire` wait: one of the two must be there. */
-export type TimedOptions<P extends string = string> = WaitOptions<P> & ({ readonly timeoutMs: number } | { readonly signal: Abortable })
-
-/** Options with which `tryAcquire` answers at once. */
-export interface AtOnceOptions<P extends string = string> extends VerbOptions<P> {
-  readonly timeoutMs?: undefined
-  readonly signal?: undefined
-}
-
 export interface AcquireOptions<Name extends string = string, P extends string = string> extends WaitOptions<P> {
   readonly cost?: Cost<Name> | undefined
 }
@@ -124,7 +115,7 @@ export interface Permit<S = SyncStore> {
 
 /** A limiter with a limit that is in use until it is released: its decisions are permits. */
 export interface HoldingLimiter<L extends Limits = Limits, S extends Store = SyncStore, P extends string = string>
-  extends Omit<Limiter<L, S, P>, 'tryAcquire' | 'pace' | 'consume' | 'reserve' | 'acquire'> {
+  extends Omit<Limiter<L, S, P>, 'pace'> {
   /** Takes if allowed, and tells all about it. The permits are held until they are released. */
   consume(
     key: Key<LimitName<L>>,
@@ -170,15 +161,6 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   readonly store: Store
   /** The policy for a store that fails: undefined if none was given, which is `'throw'`. */
   readonly onStoreError: FailurePolicy | undefined
-  /**
-   * Takes if that is possible in time, waiting its turn: `acquire` that answers `false` instead of
-   * rejecting for a limit.
-   */
-  tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: TimedOptions<P>): Promise<boolean>
-  /** Takes if allowed. */
-  tryAcquire(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: AtOnceOptions<P>): Answer<S, boolean>
-  /** Options of which it is not known whether they make it wait. */
-  tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: WaitOptions<P>): Answer<S, boolean> | Promise<boolean>
   /** Takes if allowed, and tells all about it. */
   consume(
     key: Key<LimitName<L>>,
@@ -259,10 +241,20 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   [Symbol.dispose](): void
 }
 
+/** A limiter on a store that answers at once. */
+export interface SyncLimiter<L extends Limits = Limits, P extends string = string> extends Limiter<L, SyncStore, P> {
+  /** Takes if allowed: `consume` that answers only whether it was. */
+  tryAcquire(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): boolean
+}
+
 export function createLimiter<const L extends Limits, S extends Store = SyncStore, P extends string = never>(
   limits: L & (Holds<L> extends true ? unknown : never),
   options?: LimiterOptions<L, S, P>,
 ): HoldingLimiter<L, S, P>
+export function createLimiter<const L extends Limits, S extends SyncStore = SyncStore, P extends string = never>(
+  limits: L,
+  options?: LimiterOptions<L, S, P>,
+): SyncLimiter<L, P>
 export function createLimiter<const L extends Limits, S extends Store = SyncStore, P extends string = never>(
   limits: L,
   options?: LimiterOptions<L, S, P>,

@@ -58,9 +58,7 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
   }
 
   override tryAcquire(): never {
-    const error = unreleasable('tryAcquire')
-    if (this.#isSync) throw error
-    return Promise.reject(error) as never
+    throw unreleasable('tryAcquire')
   }
 
   override pace(): never {
@@ -169,11 +167,11 @@ export class PermitLimiter<L extends Limits, S extends Store, P extends string> 
     { verdicts, limits, askedUs, askedWallUs }: WaitAnswer,
     servedUs: number,
   ): Acquired<LimitName<L>, S> {
-    const { verb, key, cost, parts, sinceUs, queue } = call
+    const { key, cost, parts, sinceUs, queue } = call
     const plan = queue.planName as P | undefined
     const permit = this.#asked(key, plan, askedUs, askedWallUs)
     this.#lend(permit, decision, loansOf(limits, parts, verdicts), (servedUs - sinceUs) / 1000)
-    this.tell(verb, key, cost, { plan }, decision, sinceUs, servedUs)
+    this.tell('acquire', key, cost, { plan }, decision, sinceUs, servedUs)
     return permit as unknown as Acquired<LimitName<L>, S>
   }
 

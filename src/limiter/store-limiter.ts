@@ -1,45 +1,30 @@
 /** A limiter turns a verb into one step for the store, and the store's verdicts into a decision. */
 import type { Verdict } from '../algorithms/decide.ts'
 import { MAX_COST, MAX_PERMITS } from '../algorithms/rate.ts'
-import { allAllowed, type OpenStates, type Store } from '../stores/store.ts'
+import type { OpenStates, Store } from '../stores/store.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import type { DecisionEvent } from './events.ts'
-import { type Cost, type Key, RESERVE_OPTIONS, spanUs, TIMED_OPTIONS } from './input.ts'
-import type { Answer, AtOnceOptions, Limiter, ReserveOptions, TimedOptions, VerbOptions, WaitOptions } from './limiter.ts'
+import { type Cost, type Key, RESERVE_OPTIONS, spanUs } from './input.ts'
+import type { Answer, Limiter, ReserveOptions, VerbOptions } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimitName, Limits } from './options.ts'
 import { filled, type Plan, partsOf } from './plans.ts'
 import { type Taken, WaitingLimiter } from './waiting.ts'
 
 export class StoreLimiter<L extends Limits, S extends Store, P extends string> extends WaitingLimiter<L, S, P> implements Limiter<L, S, P> {
-  tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: TimedOptions<P>): Promise<boolean>
-  tryAcquire(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: AtOnceOptions<P>): Answer<S, boolean>
-  tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> | undefined, options: WaitOptions<P>): Answer<S, boolean> | Promise<boolean>
-  tryAcquire(
-    key: Key<LimitName<L>>,
-    cost: Cost<LimitName<L>> = 1,
-    options?: VerbOptions<P> | TimedOptions<P>,
-  ): Answer<S, boolean> | Promise<boolean> {
+  /** Only where the store answers at once: see `AsyncLimiter`. */
+  tryAcquire(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): boolean {
     const { base } = this.plans
-    if (options !== undefined || base.states === undefined || this.isClosed || this.listeners.any)
-      return this.#tryAcquireWith(key, cost, options)
-    return base.states.apply(filled(base, base.take, key, cost, MAX_PERMITS), false) as Answer<S, boolean>
+    if (options !== undefined || this.isClosed || this.listeners.any) return this.#tryAcquireWith(key, cost, options)
+    return (base.states as OpenStates).apply(filled(base, base.take, key, cost, MAX_PERMITS), false)
   }
 
-  /** With options, on a store that answers later, for listeners, or after `close`. */
-  #tryAcquireWith(
-    key: Key<LimitName<L>>,
-    cost: Cost<LimitName<L>>,
-    options: VerbOptions<P> | TimedOptions<P> | undefined,
-  ): Answer<S, boolean> | Promise<boolean> {
-    if (options !== undefined && isTimed(options)) return this.tryToWait(key, cost, options)
-    const plan = this.planOf(options, TIMED_OPTIONS)
-    if (plan.states === undefined) {
-      if (this.listeners.any) return this.#decidedLater('tryAcquire', plan, key, cost, options, ({ allowed }) => allowed)
-      return this.apply('take', plan, partsOf(plan, key, cost), allAllowed)
-    }
-    if (this.listeners.any) return this.#decidedNow('tryAcquire', plan, plan.states, key, cost, options).allowed as Answer<S, boolean>
+  /** With options, for listeners, or after `close`. */
+  #tryAcquireWith(key: Key<LimitName<L>>, cost: Cost<LimitName<L>>, options: VerbOptions<P> | undefined): boolean {
+    const plan = this.planOf(options)
+    const states = plan.states as OpenStates
+    if (this.listeners.any) return this.#decidedNow('tryAcquire', plan, states, key, cost, options).allowed
     this.checkOpen()
-    return plan.states.apply(filled(plan, plan.take, key, cost, MAX_PERMITS), false) as Answer<S, boolean>
+    return states.apply(filled(plan, plan.take, key, cost, MAX_PERMITS), false)
   }
 
   consume(key: Key<LimitName<L>>, cost: Cost<LimitName<L>> = 1, options?: VerbOptions<P>): Answer<S, Taken<L, S>> {
@@ -100,7 +85,7 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
     options: VerbOptions<P> | undefined,
   ): Answer<S, Decision<LimitName<L>>> {
     const plan = this.planOf(options)
-    if (plan.states === undefined) return this.#decidedLater(verb, plan, key, cost, options, (decision) => decision)
+    if (plan.states === undefined) return this.#decidedLater(verb, plan, key, cost, options)
     return this.#decidedNow(verb, plan, plan.states, key, cost, options) as Answer<S, Decision<LimitName<L>>>
   }
 
@@ -123,25 +108,19 @@ export class StoreLimiter<L extends Limits, S extends Store, P extends string> e
   }
 
   /** The same on a store that answers later. */
-  #decidedLater<T>(
+  #decidedLater(
     verb: DecisionEvent['verb'],
     plan: Plan<LimitName<L>>,
     key: Key<LimitName<L>>,
     cost: Cost<LimitName<L>>,
     options: VerbOptions<P> | undefined,
-    answer: (decision: Decision<LimitName<L>>) => T,
-  ): Answer<S, T> {
+  ): Answer<S, Decision<LimitName<L>>> {
     const sinceUs = this.heardSinceUs()
     const isCharge = verb === 'charge'
     return this.apply(isCharge ? verb : 'take', plan, partsOf(plan, key, cost, isCharge ? MAX_COST : MAX_PERMITS), (verdicts) => {
       const decision = decisionOf(plan.scope.limits, verdicts, isCharge ? undefined : plan.settler, key, cost)
       this.tell(verb, key, cost, options, decision, sinceUs)
-      return answer(decision)
+      return decision
     })
   }
-}
-
-/** Whether the options make `tryAcquire` wait. They may be anything that a caller passes. */
-function isTimed<P extends string>(options: WaitOptions<P> | null): boolean {
-  return options?.timeoutMs !== undefined || options?.signal !== undefined
 }

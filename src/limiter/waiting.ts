@@ -10,8 +10,8 @@ import type { Part } from '../stores/step.ts'
 import type { Store } from '../stores/store.ts'
 import { AskingLimiter } from './asking.ts'
 import { atItsTime, decisionOf } from './decision.ts'
-import { type Abortable, ACQUIRE_OPTIONS, checkSignal, promised, TIMED_OPTIONS, timeoutUs } from './input.ts'
-import type { Acquired, AcquireOptions, Answer, Settleable, WaitOptions } from './limiter.ts'
+import { type Abortable, ACQUIRE_OPTIONS, checkSignal, promised, timeoutUs } from './input.ts'
+import type { Acquired, AcquireOptions, Answer, Settleable } from './limiter.ts'
 import type { CostOf, DecisionOf, KeyOf, LimitName, Limits, NamedRule } from './options.ts'
 import { type AnyFunction, type PaceOptions, paced, type Wrapped, wrapped } from './pacing.ts'
 import { type Plan, partsOf } from './plans.ts'
@@ -33,11 +33,10 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
     call.turn = undefined
     this.waitEnded(call.key)
     if (turn.refusal === 'FAILED') return this.failed(turn.reason)
-    const acquired = this.#turnOf(call, turn)
-    return call.verb === 'tryAcquire' ? acquired !== undefined : this.acted(acquired, call.fn)
+    return this.acted(this.#turnOf(call, turn), call.fn)
   }
 
-  abstract tryAcquire(key: KeyOf<L>, cost?: CostOf<L>): Answer<S, boolean>
+  abstract tryAcquire(key: KeyOf<L>, cost?: CostOf<L>): boolean
   abstract consume(key: KeyOf<L>, cost?: CostOf<L>): Answer<S, Taken<L, S>>
 
   acquire(key: KeyOf<L>, options: AcquireOptions<LimitName<L>, P> = {}): Promise<Acquired<LimitName<L>, S>> {
@@ -55,7 +54,7 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
       const decision = this.consume(key, cost) as Taken<L, S>
       if (decision.allowed) return Promise.resolve(this.acted(Object.assign(decision, { waitedMs: 0 }), fn) as T)
     }
-    return this.#wait('acquire', key, cost, options, ended, fn) as Promise<T>
+    return this.#wait(key, cost, options, ended, fn) as Promise<T>
   }
 
   /**
@@ -96,31 +95,21 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
     return queues.reduce((count, { size }) => count + size, 0)
   }
 
-  protected async tryToWait(key: KeyOf<L>, cost: CostOf<L>, options: WaitOptions<P>): Promise<boolean> {
-    onlyKnown(options, TIMED_OPTIONS, 'the options of a verb')
-    return this.#wait('tryAcquire', key, cost, options) as Promise<boolean>
-  }
-
-  /**
-   * Waits its turn, and acts then. If a limit ended the wait, `acquire` rejects with the error, and
-   * `tryAcquire` answers false.
-   */
+  /** Waits its turn, and acts then. */
   #wait(
-    verb: 'acquire' | 'tryAcquire',
     key: KeyOf<L>,
     cost: CostOf<L>,
-    options: WaitOptions<P>,
-    ended?: Abortable,
-    fn?: AnyFunction,
+    { plan: planName, timeoutMs, signal }: AcquireOptions<LimitName<L>, P>,
+    ended: Abortable | undefined,
+    fn: AnyFunction | undefined,
   ): Promise<unknown> {
-    const { plan: planName, timeoutMs, signal } = options
     const plan = this.plans.of(planName)
     const parts = this.#wantedParts(plan, key, cost)
     const withinUs = timeoutUs(timeoutMs)
     checkSignal(signal)
     this.checkOpen()
     const signals = signal === undefined && ended === undefined ? NO_SIGNALS : [signal, ended].filter((each) => each !== undefined)
-    const call = new Waiter(verb, key, cost, parts, this.#beginsUs(), withinUs, signals, fn)
+    const call = new Waiter(key, cost, parts, this.#beginsUs(), withinUs, signals, fn)
     this.waits(key)
     return this.queues.wait(call, planName, plan).then(this.#ended)
   }
@@ -158,8 +147,8 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
   /** And when it waits no longer, however that ended. */
   protected waitEnded(_key: KeyOf<L>): void {}
 
-  #turnOf(call: Waiter<LimitName<L>>, { refusal, answer, delayUs, servedUs }: Turn): Acquired<LimitName<L>, S> | undefined {
-    const { verb, key, cost, parts, sinceUs, queue } = call
+  #turnOf(call: Waiter<LimitName<L>>, { refusal, answer, delayUs, servedUs }: Turn): Acquired<LimitName<L>, S> {
+    const { key, cost, parts, sinceUs, queue } = call
     const { settler } = this.plans.still(queue.planName)
     const decision =
       answer && (decisionOf(answer.limits as readonly NamedRule<LimitName<L>>[], answer.verdicts, settler, key, cost) as DecisionOf<L>)
@@ -167,8 +156,7 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
       const error = new WaitError(refusal as WaitRefusal, `a cost of ${shown(cost)} for key ${shown(key)}`, decision)
       // A booking from before a change of numbers is no decision on a wait that ended.
       if (decision?.allowed !== false) this.listeners.tellFailure({ limiter: this.name, error })
-      else this.tell(verb, key, cost, { plan: queue.planName as P | undefined }, decision, sinceUs, servedUs)
-      if (verb === 'tryAcquire') return undefined
+      else this.tell('acquire', key, cost, { plan: queue.planName as P | undefined }, decision, sinceUs, servedUs)
       throw error
     }
     const isBooked = parts.every(({ rule }) => rule.algorithm.bookable)
@@ -177,12 +165,12 @@ export abstract class WaitingLimiter<L extends Limits, S extends Store, P extend
 
   /** The result of a wait. */
   protected acquired(
-    { verb, key, cost, sinceUs, queue }: Waiter<LimitName<L>>,
+    { key, cost, sinceUs, queue }: Waiter<LimitName<L>>,
     decision: DecisionOf<L>,
     _answer: WaitAnswer,
     servedUs: number,
   ): Acquired<LimitName<L>, S> {
-    this.tell(verb, key, cost, { plan: queue.planName as P | undefined }, decision, sinceUs, servedUs)
+    this.tell('acquire', key, cost, { plan: queue.planName as P | undefined }, decision, sinceUs, servedUs)
     return Object.assign(decision, { waitedMs: (servedUs - sinceUs) / 1000 }) as unknown as Acquired<LimitName<L>, S>
   }
 }

@@ -99,12 +99,12 @@ export interface Recorder {
 /** The counters for the events of a limiter. */
 export function recording(recorder: Recorder): Listener {
   return {
-    onDecision({ verb, decision, waits, tookMs }) {
+    onDecision({ verb, decision, tookMs }) {
       // A charge has happened already: a debt is no refusal.
       if (verb === 'charge') recorder.charged(decision.outcome)
       else recorder.decided(decision.outcome)
       if (decision.degraded) recorder.degraded()
-      if (!waits) recorder.took(tookMs / 1000)
+      if (verb !== 'acquire') recorder.took(tookMs / 1000)
       else if (decision.allowed) recorder.waited(tookMs / 1000)
     },
     onFailure({ error }) {

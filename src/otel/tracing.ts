@@ -28,7 +28,7 @@ function isTraced(): boolean {
   return trace.getActiveSpan()?.isRecording() ?? false
 }
 
-function attributesOf({ limiter, verb, cost, plan, decision, waits, tookMs }: DecisionEvent): Attributes {
+function attributesOf({ limiter, verb, cost, plan, decision, tookMs }: DecisionEvent): Attributes {
   const { outcome, policy, limit, remaining, retryAfterMs, degraded } = decision
   return {
     'sluice.limiter': limiter,
@@ -41,7 +41,7 @@ function attributesOf({ limiter, verb, cost, plan, decision, waits, tookMs }: De
     ...(typeof cost === 'number' ? { 'sluice.cost': cost } : {}),
     ...(plan === undefined ? {} : { 'sluice.plan': plan }),
     ...(outcome === 'limited' ? { 'sluice.retry_after_ms': retryAfterMs } : {}),
-    ...(waits ? { 'sluice.waited_ms': tookMs } : {}),
+    ...(verb === 'acquire' ? { 'sluice.waited_ms': tookMs } : {}),
   }
 }
 

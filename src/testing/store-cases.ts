@@ -17,6 +17,7 @@ import { createLimiter, type Limiter } from '../limiter/limiter.ts'
 import type { LimiterOptions, Limits } from '../limiter/options.ts'
 import type { AsyncStore } from '../stores/remote/async-store.ts'
 import type { Store } from '../stores/store.ts'
+import { admitted } from './admitted.ts'
 import { type FakeClock, fakeClock } from './fake-clock.ts'
 
 export type StoreCase = readonly [name: string, run: () => Promise<void>]
@@ -113,8 +114,9 @@ const FOR_EACH_ALGORITHM: Readonly<Record<string, Scene>> = {
 
   async 'refuses a key with half a surrogate pair, on every verb'({ limiter }, limit) {
     const three = limiter(limit)
-    const verbs = ['tryAcquire', 'consume', 'peek', 'reserve', 'charge', 'refund', 'reset'] as const
+    const verbs = ['consume', 'peek', 'reserve', 'charge', 'refund', 'reset'] as const
     for (const verb of verbs) equal(codeOf(await errorOf(async () => three[verb]('half \ud800'))), 'KEY', verb)
+    equal(codeOf(await errorOf(() => admitted(three, 'half \ud800'))), 'KEY', 'tryAcquire')
   },
 
   async 'is limited one microsecond before retryAfterMs, and allowed at it'({ limiter, clock }, limit) {
@@ -122,9 +124,9 @@ const FOR_EACH_ALGORITHM: Readonly<Record<string, Scene>> = {
     await three.consume('key', 3)
     const { retryAfterMs } = await three.consume('key', 2)
     clock.setUs(clock.nowUs() + Math.round(retryAfterMs * 1000) - 1)
-    equal(await three.tryAcquire('key', 2), false, 'one microsecond before')
+    equal(await admitted(three, 'key', 2), false, 'one microsecond before')
     clock.setUs(clock.nowUs() + 1)
-    equal(await three.tryAcquire('key', 2), true, 'at its time')
+    equal(await admitted(three, 'key', 2), true, 'at its time')
   },
 
   async 'is as new once resetAfterMs has passed'({ limiter, clock }, limit) {
@@ -132,7 +134,7 @@ const FOR_EACH_ALGORITHM: Readonly<Record<string, Scene>> = {
     const { resetAfterMs } = await three.consume('key', 2)
     clock.advanceMs(resetAfterMs)
     equal((await three.peek('key')).resetAfterMs, 0, 'resetAfterMs')
-    equal(await three.tryAcquire('key', 3), true, 'all at once again')
+    equal(await admitted(three, 'key', 3), true, 'all at once again')
   },
 
   async 'a refusal, a question and a cost of 0 take nothing'({ limiter }, limit) {
@@ -148,7 +150,7 @@ const FOR_EACH_ALGORITHM: Readonly<Record<string, Scene>> = {
   async 'gives back, but not above idle, and creates nothing by it'({ limiter, clock }, limit) {
     const three = limiter(limit)
     await three.refund('key', 2)
-    equal(await three.tryAcquire('key', 3), true, 'all at once after a refund of nothing')
+    equal(await admitted(three, 'key', 3), true, 'all at once after a refund of nothing')
     clock.advanceMs(0.001)
     await three.refund('key', 2)
     equal((await three.peek('key')).remaining, 2, 'remaining after a refund')
@@ -178,16 +180,16 @@ const FOR_EACH_ALGORITHM: Readonly<Record<string, Scene>> = {
     equal(`${debt.outcome} ${debt.remaining}`, 'limited 0', 'a charge beyond the limit')
     equal((await three.peek('key')).retryAfterMs, debt.retryAfterMs, 'retryAfterMs of a question')
     clock.setUs(clock.nowUs() + Math.round(debt.retryAfterMs * 1000) - 1)
-    equal(await three.tryAcquire('key'), false, 'one microsecond before')
+    equal(await admitted(three, 'key'), false, 'one microsecond before')
     clock.setUs(clock.nowUs() + 1)
-    equal(await three.tryAcquire('key'), true, 'at its time')
+    equal(await admitted(three, 'key'), true, 'at its time')
   },
 
   async 'keeps what was used beyond the limit when the numbers change and when the clock steps back'({ limiter, clock }, limit, type) {
     const changing = limiter(limit as Limits)
     await changing.charge('key', 20)
     clock.advanceMs(-3_600_000)
-    equal(await changing.tryAcquire('key'), false, 'after a long step back')
+    equal(await admitted(changing, 'key'), false, 'after a long step back')
     changing.update(FIVE[type] as Limit)
     await changing.charge('key', 1)
     changing.update(limit)
@@ -227,7 +229,7 @@ const FOR_EACH_ALGORITHM: Readonly<Record<string, Scene>> = {
     clock.advanceMs(old.resetAfterMs)
     await three.consume('key', 3)
     await old.settle(0)
-    equal(await three.tryAcquire('key'), false, 'after the old one was settled')
+    equal(await admitted(three, 'key'), false, 'after the old one was settled')
   },
 
   async 'forgets a key when told to, and no other'({ limiter }, limit) {
@@ -235,16 +237,16 @@ const FOR_EACH_ALGORITHM: Readonly<Record<string, Scene>> = {
     await three.consume('key', 3)
     await three.consume('other', 3)
     await three.reset('key')
-    equal(await three.tryAcquire('key', 3), true, 'the key that was reset')
-    equal(await three.tryAcquire('other'), false, 'the other key')
+    equal(await admitted(three, 'key', 3), true, 'the key that was reset')
+    equal(await admitted(three, 'other'), false, 'the other key')
   },
 
   async 'keeps keys and limiters apart, whatever they are called'({ limiter }, limit) {
     const three = limiter(limit)
     const keys = ['a', 'A', 'a ', 'a:b', '{a}', 'a}', '%7B', 'a\nb', 'ä', '你好', '😀', 'x'.repeat(1024)]
-    for (const key of keys) equal(await three.tryAcquire(key, 3), true, `key ${JSON.stringify(key).slice(0, 20)}`)
-    for (const key of keys) equal(await three.tryAcquire(key), false, `key ${JSON.stringify(key).slice(0, 20)} again`)
-    equal(await limiter(limit, { name: 'others' }).tryAcquire('a', 3), true, 'another limiter')
+    for (const key of keys) equal(await admitted(three, key, 3), true, `key ${JSON.stringify(key).slice(0, 20)}`)
+    for (const key of keys) equal(await admitted(three, key), false, `key ${JSON.stringify(key).slice(0, 20)} again`)
+    equal(await admitted(limiter(limit, { name: 'others' }), 'a', 3), true, 'another limiter')
   },
 
   async 'keeps what was used when the numbers change'({ limiter }, limit, type) {
@@ -260,16 +262,16 @@ const FOR_EACH_ALGORITHM: Readonly<Record<string, Scene>> = {
     const three = limiter(limit, { maxAheadMs: 0 })
     const { resetAfterMs } = await three.consume('key', 3)
     clock.advanceMs(-500)
-    equal(await three.tryAcquire('key'), false, 'after a small step back')
+    equal(await admitted(three, 'key'), false, 'after a small step back')
     clock.advanceMs(-3_600_000)
-    equal(await three.tryAcquire('key'), false, 'after a long step back')
+    equal(await admitted(three, 'key'), false, 'after a long step back')
     clock.advanceMs(resetAfterMs + 1_000)
-    equal(await three.tryAcquire('key', 3), true, 'a window later')
+    equal(await admitted(three, 'key', 3), true, 'a window later')
   },
 
   async 'admits exactly the limit to a crowd'({ limiter }, limit) {
     const three = limiter(limit)
-    const answers = await Promise.all(Array.from({ length: 50 }, () => three.tryAcquire('key')))
+    const answers = await Promise.all(Array.from({ length: 50 }, () => admitted(three, 'key')))
     equal(answers.filter((allowed) => allowed).length, 3, 'admitted')
   },
 }
@@ -321,8 +323,8 @@ function together(open: () => Store | Promise<Store>): StoreCase[] {
           const key = `key:${round}`
           await both.consume(key, { old: 1, fresh: 0 })
           clock.advanceMs(60_000)
-          equal(await both.tryAcquire(key), true, `the first of round ${round}`)
-          equal(await both.tryAcquire(key, { old: 1, fresh: 0 }), false, `the second of round ${round}`)
+          equal(await admitted(both, key), true, `the first of round ${round}`)
+          equal(await admitted(both, key, { old: 1, fresh: 0 }), false, `the second of round ${round}`)
         }
       },
     ],
@@ -360,7 +362,7 @@ function together(open: () => Store | Promise<Store>): StoreCase[] {
           await second.cancel()
           equal((await three.peek('key')).retryAfterMs, 2_000, 'retryAfterMs after the last one left')
           clock.advanceMs(2_000)
-          equal(await three.tryAcquire('key'), true, 'at its time')
+          equal(await admitted(three, 'key'), true, 'at its time')
         },
       ],
     ),

@@ -13,6 +13,7 @@ import {
   fixedWindow,
   gcra,
   type Limit,
+  type Limiter,
   leakyBucket,
   slidingLog,
   slidingWindow,
@@ -214,10 +215,6 @@ describe.each(KEPT)('R12: figures and words that no state has are an error of th
 })
 
 /** A store that answers at once throws. */
-async function called(
-  limiter: ReturnType<typeof createLimiter<Limit, AsyncStore>>,
-  verb: 'consume' | 'peek' | 'reserve' | 'charge' | 'refund',
-  key: string,
-) {
+async function called(limiter: Limiter<Limit, AsyncStore>, verb: 'consume' | 'peek' | 'reserve' | 'charge' | 'refund', key: string) {
   return limiter[verb](key)
 }

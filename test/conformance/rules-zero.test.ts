@@ -4,6 +4,7 @@ import { rateLimit } from '../../src/adapters/fetch.ts'
 import { limitFrom } from '../../src/config/index.ts'
 import { createLimiter, fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { asyncStore } from '../../src/stores/index.ts'
+import { admitted } from '../../src/testing/admitted.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { ALL, onEveryStore } from '../support/stories.ts'
 
@@ -15,8 +16,7 @@ describe('R8: a limit of 0 is a capacity of 0', () => {
     for (const [type, of] of ALL) {
       story(`${type}: every cost above 0 is impossible, with every verb`, async ({ limiter }) => {
         const none = limiter(of(0, 100))
-        expect(await none.tryAcquire('k')).toBe(false)
-        expect(await none.tryAcquire('k', 1, { timeoutMs: 1_000 })).toBe(false)
+        expect(await admitted(none, 'k')).toBe(false)
         for (const verb of ['consume', 'peek', 'reserve'] as const) expect(await none[verb]('k'), verb).toMatchObject(NEVER)
         await expect(none.acquire('k')).rejects.toMatchObject(IMPOSSIBLE)
         await expect(none.acquire('k', { timeoutMs: 1_000 })).rejects.toMatchObject(IMPOSSIBLE)
@@ -38,7 +38,7 @@ describe('R8: a limit of 0 is a capacity of 0', () => {
         expect(await changing.consume('k')).toMatchObject(NEVER)
         expect(await changing.consume('other')).toMatchObject(NEVER)
         changing.update(of(6, 100))
-        expect(await changing.tryAcquire('k')).toBe(true)
+        expect(await admitted(changing, 'k')).toBe(true)
       })
 
       story(`${type}: a customer whose plan is 0 is refused, and what was used before is kept`, async ({ limiter }) => {
@@ -75,7 +75,7 @@ describe('R8: a limit of 0 is a capacity of 0', () => {
     story('beside other limits it refuses all of them, and nothing is charged', async ({ limiter }) => {
       const both = limiter({ paused: gcra({ rate: '1/s', burst: 0 }), daily: fixedWindow({ limit: 10, window: '1d' }) })
       expect(await both.consume('k')).toMatchObject({ outcome: 'impossible', policy: 'paused', parts: { daily: { remaining: 10 } } })
-      expect(await both.tryAcquire('k', { paused: 0, daily: 1 })).toBe(true)
+      expect(await admitted(both, 'k', { paused: 0, daily: 1 })).toBe(true)
     })
   })
 

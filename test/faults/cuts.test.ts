@@ -69,7 +69,7 @@ type Sluice = Limiter<Readonly<Record<string, Limit>>, AsyncStore>
 
 /** Every verb that writes, and what it leaves of a key of which some was used. */
 const VERBS: readonly (readonly [verb: string, call: (limiter: Sluice) => Promise<unknown>, leaves: number])[] = [
-  ['tryAcquire', (limiter) => limiter.tryAcquire('u1'), CAPACITY - USED - 1],
+  ['consume', (limiter) => limiter.consume('u1'), CAPACITY - USED - 1],
   ['reserve', (limiter) => limiter.reserve('u1'), CAPACITY - USED - 1],
   ['acquire', (limiter) => limiter.acquire('u1'), CAPACITY - USED - 1],
   ['refund', (limiter) => limiter.refund('u1'), CAPACITY - USED + 1],

@@ -94,15 +94,13 @@ describe.each(Object.keys(CLIENTS))('%s', (name) => {
       closers.push(() => limiter.close())
       await limiter.consume('k')
       expect((await limiter.consume('k')).allowed).toBe(false)
-      for (const call of [() => limiter.consume('k'), () => limiter.tryAcquire('k')]) {
-        let hasTurned = false
-        setImmediate(() => {
-          hasTurned = true
-        })
-        let calls = 0
-        for (; !hasTurned && calls < 20_000; calls++) await call()
-        expect(calls).toBeLessThan(1_000)
-      }
+      let hasTurned = false
+      setImmediate(() => {
+        hasTurned = true
+      })
+      let calls = 0
+      for (; !hasTurned && calls < 20_000; calls++) await limiter.consume('k')
+      expect(calls).toBeLessThan(1_000)
     }
   })
 })

@@ -85,7 +85,7 @@ const NO_OPTIONS: readonly Row[] = [
 
 /** All options that a verb has, left open: what a caller passes on from options of its own. */
 const OPEN_OPTIONS = {
-  tryAcquire: { plan: undefined, timeoutMs: undefined, signal: undefined },
+  tryAcquire: { plan: undefined },
   consume: { plan: undefined },
   peek: { plan: undefined },
   reserve: { plan: undefined, maxWaitMs: undefined },

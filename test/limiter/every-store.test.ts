@@ -1,6 +1,7 @@
 /** The promises of a limiter that hold on every store. */
 import { afterEach, describe, expect, test } from 'vitest'
-import { createLimiter, fixedWindow, gcra, type Limits, slidingLog, slidingWindow } from '../../src/index.ts'
+import { concurrency, createLimiter, fixedWindow, gcra, type Limits, type SyncLimiter, slidingLog, slidingWindow } from '../../src/index.ts'
+import { admitted } from '../../src/testing/admitted.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { storeCases } from '../support/stores.ts'
 
@@ -24,9 +25,46 @@ describe.each(storeCases)('on $name', ({ open }) => {
   ])('a key with a lone surrogate is refused by every verb: %s', async (_, key) => {
     const { make } = await setUp()
     const limiter = make(gcra({ rate: '1/s', burst: 5 }))
-    for (const verb of ['tryAcquire', 'consume', 'peek', 'reserve', 'refund', 'reset', 'acquire'] as const) {
+    for (const verb of ['consume', 'peek', 'reserve', 'refund', 'reset', 'acquire'] as const) {
       await expect((async () => limiter[verb](key))()).rejects.toMatchObject({ name: 'SluiceError', code: 'KEY' })
     }
+    await expect(admitted(limiter, key)).rejects.toMatchObject({ name: 'SluiceError', code: 'KEY' })
+  })
+
+  test('tryAcquire answers at once, or it is an error at once: it never passes an if by being a promise', async () => {
+    const { make } = await setUp()
+    const limiter = make(fixedWindow({ limit: 1, window: '1h' })) as unknown as SyncLimiter
+    const isAdmitted = () => {
+      if (!limiter.tryAcquire('k')) return false
+      return true
+    }
+    if (limiter.store.mode === 'sync') return expect([isAdmitted(), isAdmitted()]).toEqual([true, false])
+    const message = "limiter 'api' has a store that answers later, so it has no tryAcquire: write (await limiter.consume(key)).allowed"
+    expect(isAdmitted).toThrow(expect.objectContaining({ name: 'SluiceError', code: 'UNSUPPORTED', message }))
+    expect((await limiter.peek('k')).remaining).toBe(1)
+  })
+
+  test.each([
+    ['timeoutMs', { timeoutMs: 100 }],
+    ['signal', { signal: new AbortController().signal }],
+  ])('tryAcquire with %s is an error at once, before anything is taken', async (name, options) => {
+    const { make } = await setUp()
+    const limiter = make(fixedWindow({ limit: 1, window: '1h' })) as unknown as SyncLimiter
+    const refusal =
+      limiter.store.mode === 'async'
+        ? { code: 'UNSUPPORTED' }
+        : {
+            code: 'CONFIG',
+            message: `the options of a verb "${name}" is not an option: it has plan. To wait, write await limiter.acquire(key, { cost, ${name} })`,
+          }
+    expect(() => limiter.tryAcquire('k', 1, options as object)).toThrow(expect.objectContaining(refusal))
+    expect((await limiter.peek('k')).remaining).toBe(1)
+  })
+
+  test('tryAcquire of what must be released is an error at once, too', async () => {
+    const { make } = await setUp()
+    const limiter = make(concurrency({ max: 1, lease: '30s' })) as unknown as SyncLimiter
+    expect(() => limiter.tryAcquire('k')).toThrow(expect.objectContaining({ code: 'UNSUPPORTED' }))
   })
 
   test.each(['user:😀', '用户:42', 'é', '\ufffd', '\u0000', '\uffff'])('the key %j is a key', async (key) => {

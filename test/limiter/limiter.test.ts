@@ -707,7 +707,7 @@ describe('listeners', () => {
     const key = { user: 'u1', tenant: 't9' }
     const cost = { user: 1, tenant: 2 }
     const decision = limiter.consume(key, cost)
-    expect(heard).toEqual([{ limiter: 'api', verb: 'consume', key, cost, plan: undefined, decision, waits: false, tookMs: 0 }])
+    expect(heard).toEqual([{ limiter: 'api', verb: 'consume', key, cost, plan: undefined, decision, tookMs: 0 }])
   })
 
   test('being listened to changes no decision', () => {

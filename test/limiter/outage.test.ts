@@ -86,7 +86,7 @@ describe('a store that does not answer', () => {
     expect(first.end).toBe('waits')
     await moveTo(50)
     expect(first.end).toBe(onStoreError === 'throw' ? 'rejected' : 'resolved')
-    const next = [limiter.consume('k'), limiter.tryAcquire('k'), limiter.peek('k'), limiter.reserve('k')].map((verb) => watched(verb))
+    const next = [limiter.consume('k'), limiter.peek('k'), limiter.reserve('k')].map((verb) => watched(verb))
     await told()
     expect(next.map(({ end }) => end)).toEqual(next.map(() => first.end))
     expect([store.sent.length, clock.timers]).toEqual([1, 1])
@@ -151,7 +151,7 @@ describe('the breaker', () => {
     store.illness = 'silent'
     const first = watched(limiter.consume('k'))
     await moveTo(50)
-    for (let k = 0; k < 999; k++) expect(await limiter.tryAcquire(`key ${k}`)).toBe(false)
+    for (let k = 0; k < 999; k++) expect((await limiter.consume(`key ${k}`)).allowed).toBe(false)
     expect([first.end, store.sent.length]).toEqual(['resolved', 1])
   })
 
@@ -358,8 +358,8 @@ describe('while the store is down', () => {
     for (const remaining of [3, 2, 1, 0]) expect(await limiter.consume('k')).toMatchObject({ allowed: true, remaining, degraded: true })
     expect(await limiter.consume('k')).toMatchObject({ outcome: 'limited', retryAfterMs: 1_000, degraded: true })
     await moveTo(1_000)
-    expect(await limiter.tryAcquire('k')).toBe(true)
-    expect(await limiter.tryAcquire('k')).toBe(false)
+    expect((await limiter.consume('k')).allowed).toBe(true)
+    expect((await limiter.consume('k')).allowed).toBe(false)
   })
 
   const SHARED: readonly (readonly [string, Limit])[] = [
@@ -375,7 +375,7 @@ describe('while the store is down', () => {
     const { limiter, moveTo } = await down({ onStoreError: 'local', localShare: 0.25 }, limit)
     const admitted = async () => {
       let count = 0
-      while (await limiter.tryAcquire('k')) count += 1
+      while ((await limiter.consume('k')).allowed) count += 1
       return count
     }
     expect(await admitted()).toBe(2)
@@ -388,7 +388,7 @@ describe('while the store is down', () => {
 
   test.each(SHARED)('local, %s: the smallest share is one permit, and a larger cost waits for the store', async (_, limit) => {
     const { limiter } = await down({ onStoreError: 'local', localShare: 0.001 }, limit)
-    expect([await limiter.tryAcquire('k'), await limiter.tryAcquire('k')]).toEqual([true, false])
+    expect([(await limiter.consume('k')).allowed, (await limiter.consume('k')).allowed]).toEqual([true, false])
     expect(await limiter.consume('other', 2)).toMatchObject({ outcome: 'limited', retryAfterMs: 100, degraded: true })
   })
 

@@ -230,7 +230,6 @@ test.each<FailurePolicy>(['throw', 'allow', 'deny', 'local'])(
     const limiter = createLimiter(LIMIT, { name: 'api', store: gone, clock: fakeClock(), onStoreError })
     const verbs: (() => Promise<unknown>)[] = [
       () => limiter.consume('k'),
-      () => limiter.tryAcquire('k'),
       () => limiter.peek('k'),
       () => limiter.reserve('k'),
       () => limiter.acquire('k', { timeoutMs: 0 }),

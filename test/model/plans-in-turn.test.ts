@@ -5,6 +5,7 @@
 import { describe, expect, test } from 'vitest'
 import type { AsyncStore } from '../../src/index.ts'
 import { createLimiter, fixedWindow, gcra, type Limit, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
+import { admitted } from '../../src/testing/admitted.ts'
 import { fakeClock } from '../../src/testing/fake-clock.ts'
 import { storeCases } from '../support/stores.ts'
 
@@ -30,12 +31,12 @@ describe.each(storeCases)('on $name', ({ open }) => {
     expect((await limiter.peek('paul', 0, { plan: 'pro' })).remaining).toBe(10)
     await limiter.refund('paul', 1)
     expect((await limiter.peek('paul', 0, { plan: 'pro' })).remaining).toBe(11)
-    let admitted = 0
+    let count = 0
     for (let k = 0; k < 50; k++) {
-      if (await limiter.tryAcquire('paul', 1, { plan: 'pro' })) admitted += 1
+      if (await admitted(limiter, 'paul', 1, { plan: 'pro' })) count += 1
       if (k % 9 === 0) await limiter.peek('paul')
     }
-    expect(admitted).toBe(11)
+    expect(count).toBe(11)
     close()
   })
 
@@ -43,14 +44,14 @@ describe.each(storeCases)('on $name', ({ open }) => {
     const { store, close } = await open()
     const options = { name: 'deployed', store: store as AsyncStore, clock: fakeClock(1_700_000_000_000) }
     const [before, after] = [createLimiter(perDay(100), options), createLimiter(perDay(10), options)]
-    const admitted = [0, 0]
+    const counts = [0, 0]
     // One call in ten goes to the new process.
     for (let k = 0; k < 300; k++) {
       const isNew = k % 10 === 0
-      if (await (isNew ? after : before).tryAcquire('key')) admitted[isNew ? 1 : 0] = (admitted[isNew ? 1 : 0] as number) + 1
+      if (await admitted(isNew ? after : before, 'key')) counts[isNew ? 1 : 0] = (counts[isNew ? 1 : 0] as number) + 1
     }
     // The new one was admitted its first call, until as much as its own limit was in use.
-    expect(admitted).toEqual([99, 1])
+    expect(counts).toEqual([99, 1])
     close()
   })
 })

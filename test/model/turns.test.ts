@@ -16,6 +16,7 @@ import {
   tokenBucket,
 } from '../../src/index.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
+import { admitted } from '../../src/testing/admitted.ts'
 import { fakeClock } from '../../src/testing/fake-clock.ts'
 import { storeCases } from '../support/stores.ts'
 import { Random } from './random.ts'
@@ -148,7 +149,7 @@ function called(
         keep: (decision: Taken) => decision.allowed && taken.unshift({ of, decision }),
       }
     case 'tryAcquire':
-      return { what, answer: limiter.tryAcquire(key, cost, options) }
+      return { what, answer: admitted(limiter, key, cost, options) }
     case 'peek':
       return { what, answer: limiter.peek(key, cost, options) }
     case 'charge':

@@ -88,7 +88,7 @@ describe('in memory', () => {
     const limiter = inMemory()
     observe(limiter, { meter: meter() })
     limiter.consume('u1', 2)
-    const [first, second] = [limiter.acquire('u1'), limiter.tryAcquire('u1', 1, { timeoutMs: 10_000 })]
+    const [first, second] = [limiter.acquire('u1'), limiter.acquire('u1', { timeoutMs: 10_000 })]
     expect(await series()).toContain('sluice.queue.size limiter=api: 2')
     clock.advanceMs(2_000)
     await Promise.all([first, second])

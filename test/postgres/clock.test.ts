@@ -68,9 +68,9 @@ describe.skipIf(isMissing)('the clock of the server', () => {
       let admitted = 0
       let refused = 0
       while (!isOver || refused === 0) {
-        const answers = await Promise.all(limiters.map((limiter) => limiter.tryAcquire('hot')))
-        admitted += answers.filter(Boolean).length
-        refused += answers.filter((allowed) => !allowed).length
+        const answers = await Promise.all(limiters.map((limiter) => limiter.consume('hot')))
+        admitted += answers.filter(({ allowed }) => allowed).length
+        refused += answers.filter(({ allowed }) => !allowed).length
       }
       return [type, admitted]
     })

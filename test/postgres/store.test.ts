@@ -8,6 +8,7 @@ import { afterEach, describe, expect, inject, test, vi } from 'vitest'
 import { createLimiter, fixedWindow, gcra, slidingLog } from '../../src/index.ts'
 import { type PostgresClient, postgresMigration, postgresStore } from '../../src/stores/postgres/index.ts'
 import { inspectRows } from '../../src/stores/postgres/inspect.ts'
+import { admitted } from '../../src/testing/admitted.ts'
 import { ownTable, type TestTable } from '../support/postgres-client.ts'
 
 const open: (() => unknown)[] = []
@@ -86,8 +87,8 @@ describe('every client', () => {
     const limiters = [make(), make()].map((client) =>
       createLimiter(HOUR, { name: 'api', store: postgresStore(client, { table, migrate: true, denialCache: false }) }),
     )
-    const asked = Array.from({ length: 120 }, (_, k) => limiters[k % 2]?.tryAcquire('u'))
-    expect((await Promise.all(asked)).filter(Boolean)).toHaveLength(40)
+    const asked = Array.from({ length: 120 }, (_, k) => limiters[k % 2]?.consume('u'))
+    expect((await Promise.all(asked)).filter((decision) => decision?.allowed)).toHaveLength(40)
   })
 })
 
@@ -176,13 +177,13 @@ describe('rows', () => {
     const limiter = createLimiter(gcra({ rate: '1/h', burst: 1 }), { name: 'api', store: owned.store({ denialCache: false }) })
     const long = '限'.repeat(1_023)
     const keys = ['a', 'a:default', 'a:b', ':', '%', '%25', '%00', '\0', '"', '\\', "'", '{}', 'NULL', `${long}a`, `${long}b`]
-    expect(await Promise.all(keys.map((key) => limiter.tryAcquire(key)))).toEqual(keys.map(() => true))
-    expect(await Promise.all(keys.map((key) => limiter.tryAcquire(key)))).toEqual(keys.map(() => false))
+    expect(await Promise.all(keys.map((key) => admitted(limiter, key)))).toEqual(keys.map(() => true))
+    expect(await Promise.all(keys.map((key) => admitted(limiter, key)))).toEqual(keys.map(() => false))
     const { rows } = await owned.pool.query(`SELECT id FROM ${owned.table}`)
     const digests = rows.map(({ id }) => /^api:(sha256:\w{64}):default$/.exec(id)?.[1]).filter((key) => key !== undefined)
     expect(digests).toHaveLength(2)
     // What looks like the digest of another key is not that key.
-    expect(await limiter.tryAcquire(digests[0] as string)).toBe(true)
+    expect((await limiter.consume(digests[0] as string)).allowed).toBe(true)
     expect(rows.map(({ id }) => id)).toContain('api:a:b:default')
   })
 
@@ -217,7 +218,7 @@ describe('rows', () => {
       await Promise.all(Array.from({ length: 64 }, (_, k) => limiter.consume(`new${turn}:${k}`)))
     }
     expect(await count(owned, 'idle_us = 1')).toBeLessThanOrEqual(few)
-    expect(await limiter.tryAcquire('mine')).toBe(false)
+    expect((await limiter.consume('mine')).allowed).toBe(false)
     const fresh = await count(owned, "id LIKE 'api:new%'")
     expect(fresh % 64).toBe(0)
     // A look at a page for sixteen new rows.
@@ -274,8 +275,8 @@ describe.each(['read committed', 'repeatable read', 'serializable'])('with %s as
   test('it is exact', async () => {
     const owned = ownedTable()
     const limiters = [0, 1, 2].map(() => limiterOn(owned).limiter)
-    const answers = await Promise.all(Array.from({ length: 90 }, (_, k) => limiters[k % 3]?.tryAcquire('u')))
-    expect(answers.filter(Boolean)).toHaveLength(40)
+    const answers = await Promise.all(Array.from({ length: 90 }, (_, k) => limiters[k % 3]?.consume('u')))
+    expect(answers.filter((decision) => decision?.allowed)).toHaveLength(40)
   })
 
   test('a decision whose row is written by another transaction before it ends is decided again', async () => {
@@ -302,8 +303,8 @@ describe('set-up', () => {
     await expect(without.consume('u')).rejects.toThrow(/sluice migrate --postgres.*migrate: true/)
     without.close()
     const stores = Array.from({ length: 8 }, () => owned.store({ denialCache: false }))
-    const answers = stores.map((store) => createLimiter(HOUR, { name: 'api', store, onStoreError: 'throw' }).tryAcquire('u', 10))
-    expect((await Promise.all(answers)).filter(Boolean)).toHaveLength(4)
+    const answers = stores.map((store) => createLimiter(HOUR, { name: 'api', store, onStoreError: 'throw' }).consume('u', 10))
+    expect((await Promise.all(answers)).filter(({ allowed }) => allowed)).toHaveLength(4)
   })
 
   test('a user needs four rights on the table, and none to make it', async () => {
@@ -322,7 +323,7 @@ describe('set-up', () => {
     await vi.waitFor(() => expect(limiter.health().state).toBe('up'), { timeout: 10_000 })
     await limiter.reset('u')
     const keys = Array.from({ length: 64 }, (_, k) => `k${k}`)
-    expect((await Promise.all(keys.map((key) => limiter.tryAcquire(key)))).every(Boolean)).toBe(true)
+    expect((await Promise.all(keys.map((key) => admitted(limiter, key)))).every(Boolean)).toBe(true)
     await expect(mine.query('CREATE TABLE other (id int)')).rejects.toThrow(/permission denied/)
     await pool.query(`DROP TABLE ${table}; DROP ROLE ${role}`)
   })

@@ -15,6 +15,7 @@ import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/
 import { script } from '../../src/stores/redis/script.ts'
 import { Dispatcher } from '../../src/stores/remote/dispatcher.ts'
 import { Part, Step } from '../../src/stores/step.ts'
+import { admitted } from '../../src/testing/admitted.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { countingSender } from '../support/counted-commands.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
@@ -115,7 +116,7 @@ describe('one turn', () => {
     ] as const) {
       const limiter = limiterOn(LIMIT, { maxBatch })
       sent.length = 0
-      await Promise.all(Array.from({ length: 25 }, (_, k) => limiter.tryAcquire(`key ${k}`)))
+      await Promise.all(Array.from({ length: 25 }, (_, k) => admitted(limiter, `key ${k}`)))
       expect(sent.length).toBe(calls)
     }
   })
@@ -125,7 +126,7 @@ describe('one turn', () => {
     sent.length = 0
     const deep = async (depth: number) => {
       for (let k = 0; k < depth; k++) await Promise.resolve()
-      return limiter.tryAcquire(`key ${depth}`)
+      return admitted(limiter, `key ${depth}`)
     }
     await Promise.all(Array.from({ length: 20 }, (_, depth) => deep(depth)))
     expect(sent.length).toBe(1)
@@ -150,9 +151,9 @@ describe('one turn', () => {
     }
     const limiter = limiterOn(LIMIT, { maxBatch: 10 }, writingLater)
     sent.length = 0
-    const answers = Array.from({ length: 25 }, (_, k) => limiter.tryAcquire(`key ${k}`))
+    const answers = Array.from({ length: 25 }, (_, k) => admitted(limiter, `key ${k}`))
     // After the end of the turn, and before the client has written: it must not overtake.
-    const late = new Promise<boolean>((resolve) => queueMicrotask(() => process.nextTick(() => resolve(limiter.tryAcquire('key 25')))))
+    const late = new Promise<boolean>((resolve) => queueMicrotask(() => process.nextTick(() => resolve(admitted(limiter, 'key 25')))))
     expect((await Promise.all([...answers, late])).every(Boolean)).toBe(true)
     expect(sentBeforeWriting[0]).toBe(1)
     expect(sent.map((args) => keysOf(args).length)).toEqual([10, 10, 6])
@@ -181,7 +182,7 @@ describe('one turn', () => {
 
   test('of a thousand calls at once on one key exactly the limit is admitted', async () => {
     const limiter = limiterOn(gcra({ rate: '100/h', burst: 100 }), { denialCache: false })
-    const answers = await Promise.all(Array.from({ length: 1_000 }, () => limiter.tryAcquire('k')))
+    const answers = await Promise.all(Array.from({ length: 1_000 }, () => admitted(limiter, 'k')))
     expect(answers.filter(Boolean).length).toBe(100)
     expect(answers.slice(0, 100).every(Boolean)).toBe(true)
   })
@@ -634,7 +635,7 @@ describe('a cluster', () => {
       },
     }
     const limiter = limiterOn(LIMIT, {}, failing)
-    const answers = await Promise.all(['a', 'b', 'c'].map((key) => limiter.tryAcquire(key)))
+    const answers = await Promise.all(['a', 'b', 'c'].map((key) => admitted(limiter, key)))
     process.removeAllListeners('uncaughtException')
     for (const other of others) process.on('uncaughtException', other)
     expect({ answers, uncaught }).toEqual({ answers: [true, true, true], uncaught: [] })

@@ -291,7 +291,7 @@ describe('on a real server', () => {
           const decision = await limiter.consume('k')
           expect(decision).toMatchObject({ outcome: 'limited', limit: 2, remaining: 0, degraded: false })
           expect(decision.retryAfterMs).toBeGreaterThan(1_700_000)
-          expect(await limiter.tryAcquire('k')).toBe(false)
+          expect((await limiter.consume('k')).allowed).toBe(false)
         }
       }),
     ).toBe(0)
@@ -313,13 +313,13 @@ describe('on a real server', () => {
     }
     await refused()
     await limiter.refund('k')
-    expect(await limiter.tryAcquire('k')).toBe(true)
+    expect((await limiter.consume('k')).allowed).toBe(true)
     await refused()
     await limiter.reset('k')
-    expect(await limiter.tryAcquire('k')).toBe(true)
+    expect((await limiter.consume('k')).allowed).toBe(true)
     await refused()
     limiter.update(gcra({ rate: '2/h', burst: 5 }))
-    expect(await limiter.tryAcquire('k')).toBe(true)
+    expect((await limiter.consume('k')).allowed).toBe(true)
     limiter.update(gcra({ rate: '2/h', burst: 2 }))
     expect(await callsFor(() => limiter.consume('k'))).toBe(1)
   })
@@ -328,7 +328,7 @@ describe('on a real server', () => {
     const limiter = limiterWith()
     for (let k = 0; k < 2; k++) await limiter.consume('k')
     await Promise.all([limiter.consume('k'), limiter.refund('k')])
-    expect(await limiter.tryAcquire('k')).toBe(true)
+    expect((await limiter.consume('k')).allowed).toBe(true)
   })
 
   test('several limits: the whole decision is repeated', async () => {
@@ -349,7 +349,11 @@ describe('on a real server', () => {
     const store = redisStore(counting, { prefix: randomUUID() })
     const limit = gcra({ rate: '2/h', burst: 1 })
     const [one, other] = [createLimiter({ one: limit }, { name: 'api', store }), createLimiter({ other: limit }, { name: 'api', store })]
-    expect([await one.tryAcquire('k'), await one.tryAcquire('k'), await other.tryAcquire('k')]).toEqual([true, false, true])
+    expect([(await one.consume('k')).allowed, (await one.consume('k')).allowed, (await other.consume('k')).allowed]).toEqual([
+      true,
+      false,
+      true,
+    ])
   })
 
   test('it can be turned off', async () => {

@@ -36,8 +36,8 @@ class Load {
 
   async #run(limiter: Limiter<Limits, AsyncStore>, key: string): Promise<void> {
     while (!this.#stopped) {
-      await limiter.tryAcquire(key).then(
-        (allowed) => {
+      await limiter.consume(key).then(
+        ({ allowed }) => {
           this.admitted += allowed ? 1 : 0
         },
         (error) => this.failures.push(error),

@@ -332,7 +332,7 @@ test.each([1, 2, 3, 4, 5, 6])('answers as memory does, seed %i', async (seed) =>
         slow: pick(1, 2),
       })
       const options = pick({}, {}, {}, { plan: 'other' }) as object
-      const verb = pick('consume', 'consume', 'consume', 'tryAcquire', 'peek', 'refund', 'reset')
+      const verb = pick('consume', 'consume', 'consume', 'consume', 'peek', 'refund', 'reset')
       return (limiter: typeof here) => (verb === 'reset' ? limiter.reset(key) : limiter[verb as 'consume'](key, cost, options))
     })
     const ofMemory = calls.map((call) => call(here))

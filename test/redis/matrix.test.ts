@@ -8,6 +8,7 @@ import { limitFrom } from '../../src/config/index.ts'
 import { type AsyncStore, createLimiter, fixedWindow, gcra, slidingLog, tokenBucket } from '../../src/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { redisKey, slotOf } from '../../src/stores/redis/keys.ts'
+import { admitted } from '../../src/testing/admitted.ts'
 import { playStory, playTape, storeCases } from '../../src/testing/index.ts'
 import { type ClientCase, clientCases, leftOut, type Opened, type TopologyName } from '../support/redis-clients.ts'
 import { hasValkey, type RedisServer, startCluster, startSentinels, startServer } from '../support/redis-servers.ts'
@@ -85,7 +86,7 @@ describe.each([...clientCases])('$name on $topology', (cell: ClientCase) => {
   test('many calls at once on a server that has forgotten the script are charged once each', async () => {
     const limiter = createLimiter(gcra({ rate: '1/h', burst: 100 }), { name: 'api', store: store() })
     await onEveryServer('SCRIPT', 'FLUSH')
-    const answers = await Promise.all(Array.from({ length: 120 }, () => limiter.tryAcquire('u1')))
+    const answers = await Promise.all(Array.from({ length: 120 }, () => admitted(limiter, 'u1')))
     expect(answers.filter((allowed) => allowed)).toHaveLength(100)
   })
 
@@ -121,7 +122,7 @@ describe.each([...clientCases])('$name on $topology', (cell: ClientCase) => {
     const hashTag = (key: string) => key.split('/')[0] as string
     const limits = { user: gcra({ rate: '1/h', burst: 2 }), tenant: gcra({ rate: '1/h', burst: 3 }) }
     const limiter = createLimiter(limits, { name: 'api', store: store({ hashTag }) })
-    const call = (user: string) => limiter.tryAcquire({ user: `t9/${user}`, tenant: 't9' })
+    const call = (user: string) => admitted(limiter, { user: `t9/${user}`, tenant: 't9' })
     expect([await call('a'), await call('a'), await call('a'), await call('b'), await call('b')]).toEqual([true, true, false, true, false])
   })
 
@@ -151,9 +152,9 @@ describe.each([...clientCases])('$name on $topology', (cell: ClientCase) => {
       'a:default',
       'x'.repeat(1024),
     ]
-    for (const key of keys) expect(await limiter.tryAcquire(key), key).toBe(true)
+    for (const key of keys) expect((await limiter.consume(key)).allowed, key).toBe(true)
     await limiter.reset('*')
-    for (const key of keys) expect(await limiter.tryAcquire(key), key).toBe(key === '*')
+    for (const key of keys) expect((await limiter.consume(key)).allowed, key).toBe(key === '*')
   })
 
   test('waiters get their turn in the order in which the server saw them', async () => {

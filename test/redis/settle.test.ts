@@ -106,9 +106,9 @@ describe('a refusal that was remembered', () => {
   test('holds no longer once something was given back', async () => {
     const limiter = limiterOn(LIMIT)
     const decision = await limiter.consume('u1', 8)
-    expect(await limiter.tryAcquire('u1', 5)).toBe(false)
+    expect((await limiter.consume('u1', 5)).allowed).toBe(false)
     await decision.settle(1)
-    expect(await limiter.tryAcquire('u1', 5)).toBe(true)
+    expect((await limiter.consume('u1', 5)).allowed).toBe(true)
   })
 
   test('is told anew once something was charged, also by a call of the same turn', async () => {

@@ -128,7 +128,7 @@ describe('a batch', () => {
     expect(decision).toMatchObject({ allowed: true, parts: { user: { remaining: 2 }, tenant: { remaining: 2 } } })
     expect(driver.calls).toEqual([['a1'], ['b1'], ['a1'], ['b1']])
     // What one of them refuses is charged in none.
-    expect(await limiter.tryAcquire({ user: 'a1', tenant: 'b3' }, 3)).toBe(false)
+    expect((await limiter.consume({ user: 'a1', tenant: 'b3' }, 3)).allowed).toBe(false)
     expect((await limiter.peek('b3')).remaining).toBe(5)
   })
 })
@@ -242,10 +242,10 @@ describe('the denial cache', () => {
     const limiter = on(driver, HOURLY, { denialCache: { maxMs: 60_000 } })
     await callsFor(limiter, driver)
     await limiter.refund('k')
-    expect(await limiter.tryAcquire('k')).toBe(true)
+    expect((await limiter.consume('k')).allowed).toBe(true)
     await callsFor(limiter, driver)
-    const answers = [limiter.reset('k'), limiter.tryAcquire('k')]
-    expect((await Promise.all(answers))[1]).toBe(true)
+    const [, decision] = await Promise.all([limiter.reset('k'), limiter.consume('k')])
+    expect(decision.allowed).toBe(true)
   })
 })
 

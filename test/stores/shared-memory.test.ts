@@ -180,7 +180,7 @@ describe('is refused', () => {
       const store = sharedStore({ maxKeys: 10, recordWords: 46 })
       const narrow = { a: slots(4), b: slots(4) }
       const limiters = [store, sharedStore(store.handle)].map((each) => createLimiter(narrow, { name: 'api', store: each }))
-      const [one, other] = limiters as [sluice.Limiter<typeof narrow>, sluice.Limiter<typeof narrow>]
+      const [one, other] = limiters as [sluice.SyncLimiter<typeof narrow>, sluice.SyncLimiter<typeof narrow>]
       /** Updates the one, and the other right before the first comes in. */
       const atOnce = (first: typeof narrow, second: typeof narrow) => {
         const { compareExchange } = Atomics
@@ -355,8 +355,8 @@ describe('two stores on one memory, as in two threads', () => {
   const pair = (limits: sluice.Limits, options: object = {}) => {
     const first = sharedStore({ maxKeys: 10, recordWords: 40 })
     return [first, sharedStore(first.handle)].map((store) => createLimiter(limits, { name: 'pair', store, clock, ...options })) as [
-      sluice.Limiter,
-      sluice.Limiter,
+      sluice.SyncLimiter,
+      sluice.SyncLimiter,
     ]
   }
 

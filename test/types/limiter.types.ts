@@ -16,6 +16,7 @@ import {
   type Outcome,
   type Settleable,
   type Store,
+  type SyncLimiter,
   type SyncStore,
   slidingLog,
   slidingWindow,
@@ -139,7 +140,6 @@ export function memoryPassedByHandAndSharedMemoryAnswerAtOnceToo() {
 
 export async function onRedisEveryVerbAnswersWithAPromise() {
   const limiter = createLimiter({ a: gcra({ rate: '10/s', burst: 20 }) }, { name: 'api', store: redisStore(client) })
-  expectType<Promise<boolean>>()(limiter.tryAcquire(key))
   expectType<Promise<Decision<'a'> & Settleable<'a', AsyncStore>>>()(limiter.consume(key))
   expectType<Promise<void>>()((await limiter.consume(key)).settle({ a: 2 }))
   expectType<Promise<void>>()((await limiter.consume(key)).cancel())
@@ -158,18 +158,38 @@ export async function onRedisEveryVerbAnswersWithAPromise() {
   limiter.consume(key).allowed
 }
 
-export function aStoreThatMayBeEitherAnswersEither(store: Store) {
+export async function onlyAStoreThatAnswersAtOnceHasTryAcquire(store: Store) {
+  const limit = gcra({ rate: '10/s', burst: 20 })
+  const redis = createLimiter(limit, { name: 'api', store: redisStore(client) })
+  // @ts-expect-error a promise is always truthy, so this would refuse no call
+  if (!redis.tryAcquire(key)) return
+  // @ts-expect-error nor is it there to be awaited
+  if (!(await redis.tryAcquire(key))) return
+  const either = createLimiter(limit, { name: 'api', store })
+  // @ts-expect-error the store may answer later
+  if (!either.tryAcquire(key)) return
+  const chosen = createLimiter(limit, { name: 'api', store: key === '' ? redisStore(client) : memoryStore() })
+  // @ts-expect-error the store may answer later
+  if (!chosen.tryAcquire(key)) return
+  const any: Limiter<typeof limit> = createLimiter(limit)
+  // @ts-expect-error what every limiter has
+  if (!any.tryAcquire(key)) return
+}
+
+export async function aStoreThatMayBeEitherAnswersEither(store: Store) {
   const limiter = createLimiter(gcra({ rate: '10/s', burst: 20 }), { name: 'api', store })
-  expectType<boolean | Promise<boolean>>()(limiter.tryAcquire(key))
+  expectType<void | Promise<void>>()(limiter.reset(key))
+  expectType<boolean>()((await limiter.consume(key)).allowed)
 }
 
 export function aLimiterCanBeNamedAsAType() {
-  const single: Limiter = createLimiter(gcra({ rate: '10/s', burst: 20 }))
+  const single: SyncLimiter = createLimiter(gcra({ rate: '10/s', burst: 20 }))
+  const any: Limiter = single
   const remote: Limiter<{ a: ReturnType<typeof gcra> }, AsyncStore, never> = createLimiter(
     { a: gcra({ rate: '10/s', burst: 20 }) },
     { name: 'api', store: redisStore(client) },
   )
-  return [single, remote]
+  return [single, any, remote]
 }
 
 // Plans

@@ -31,7 +31,7 @@ describe('maxWaiting', () => {
     const { limiter } = setUp(limit, { maxWaiting: 0 })
     await expect(limiter.acquire('a')).resolves.toMatchObject({ waitedMs: 0 })
     await expect(limiter.acquire('a')).rejects.toMatchObject({ code: 'QUEUE_FULL' })
-    await expect(limiter.tryAcquire('b', 1, { timeoutMs: 10 })).resolves.toBe(true)
+    await expect(limiter.acquire('b', { timeoutMs: 10 })).resolves.toMatchObject({ waitedMs: 0 })
   })
 
   test.each([

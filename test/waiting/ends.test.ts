@@ -50,17 +50,15 @@ describe.each(FULL_AFTER_TWO)('a deadline at a %s', (_, limit) => {
     const before = held()
     const timeoutMs = (retryAfterMs * 1000 - 1) / 1000
     const wait = watched(limiter.acquire('k', { timeoutMs }))
-    const tried = watched(limiter.tryAcquire('k', 1, { timeoutMs }))
     await told()
     expect(wait).toMatchObject({ end: 'rejected', code: 'TIMEOUT' })
-    expect(tried).toMatchObject({ end: 'resolved', value: false })
     expect({ held: held(), timers: clock.timers, waiting: limiter.waiting() }).toEqual({ held: before, timers: 0, waiting: 0 })
   })
 
   test('of 0 is met by what is there', async () => {
     const { limiter } = setUp<Limit>(limit)
     await expect(limiter.acquire('k', { timeoutMs: 0, cost: 2 })).resolves.toMatchObject({ waitedMs: 0, remaining: 0 })
-    await expect(limiter.tryAcquire('k', 1, { timeoutMs: 0 })).resolves.toBe(false)
+    await expect(limiter.acquire('k', { timeoutMs: 0 })).rejects.toMatchObject({ code: 'TIMEOUT' })
   })
 
   test('that cannot be met behind others is answered at once too', async () => {
@@ -125,9 +123,9 @@ describe('maxQueue', () => {
     const waits = [1, 2].map(() => watched(limiter.acquire('k')))
     const before = held()
     const third = watched(limiter.acquire('k'))
-    const fourth = watched(limiter.tryAcquire('k', 1, { timeoutMs: 1e6 }))
+    const fourth = watched(limiter.acquire('k', { timeoutMs: 1e6 }))
     await told()
-    expect([third.code, fourth.value, limiter.waiting('k')]).toEqual(['QUEUE_FULL', false, 2])
+    expect([third.code, fourth.code, limiter.waiting('k')]).toEqual(['QUEUE_FULL', 'QUEUE_FULL', 2])
     expect(held()).toEqual(before)
     await moveTo(5_000_000)
     expect(waits.map(({ end }) => end)).toEqual(['resolved', 'resolved'])
@@ -169,7 +167,7 @@ describe('calls that need not wait', () => {
     void limiter.acquire('k').catch(() => {})
     const before = held()
     await expect(limiter.acquire('k', { cost: 0 })).resolves.toMatchObject({ allowed: true, waitedMs: 0 })
-    await expect(limiter.tryAcquire('k', 0, { timeoutMs: 0 })).resolves.toBe(true)
+    await expect(limiter.acquire('k', { cost: 0, timeoutMs: 0 })).resolves.toMatchObject({ allowed: true, waitedMs: 0 })
     expect(held()).toEqual(before)
     limiter.close()
   })
@@ -179,7 +177,7 @@ describe('calls that need not wait', () => {
     void limiter.acquire('k').catch(() => {})
     const before = held()
     await expect(limiter.acquire('k', { cost: 3 })).rejects.toMatchObject({ code: 'IMPOSSIBLE' })
-    await expect(limiter.tryAcquire('k', 3, { timeoutMs: 9_999 })).resolves.toBe(false)
+    await expect(limiter.acquire('k', { cost: 3, timeoutMs: 9_999 })).rejects.toMatchObject({ code: 'IMPOSSIBLE' })
     expect(held()).toEqual(before)
     limiter.close()
   })
@@ -206,9 +204,9 @@ describe('a signal', () => {
     const { limiter, store } = setUp<Limit>(limit)
     const reason = new Error('not any more')
     const signal = AbortSignal.abort(reason)
-    const waits = [watched(limiter.acquire('k', { signal })), watched(limiter.tryAcquire('k', 1, { signal }))]
+    const wait = watched(limiter.acquire('k', { signal }))
     await told()
-    for (const wait of waits) expect(wait.error).toBe(reason)
+    expect(wait.error).toBe(reason)
     expect([store.size, limiter.waiting()]).toEqual([0, 0])
   })
 
@@ -216,12 +214,10 @@ describe('a signal', () => {
     const { limiter } = full(gcra({ rate: '1/s', burst: 2 }))
     for (const reason of [new Error('mine'), 'text', 0, null, { odd: true }]) {
       const gone = new AbortController()
-      const waits = [limiter.acquire('k', { signal: gone.signal }), limiter.tryAcquire('k', 1, { signal: gone.signal })].map((wait) =>
-        watched(wait),
-      )
+      const wait = watched(limiter.acquire('k', { signal: gone.signal }))
       gone.abort(reason)
       await told()
-      for (const wait of waits) expect(wait).toMatchObject({ end: 'rejected', error: reason })
+      expect(wait).toMatchObject({ end: 'rejected', error: reason })
     }
     const gone = new AbortController()
     const wait = watched(limiter.acquire('k', { signal: gone.signal }))
@@ -322,27 +318,22 @@ describe('onDecision', () => {
     events.length = 0
     const signal = new AbortController().signal
     void limiter.acquire('k')
-    void limiter.tryAcquire('k', 1, { signal })
+    void limiter.acquire('k', { signal })
     await told()
     expect(events).toEqual([])
     await moveTo(1_000_000)
     await moveTo(3_000_000)
-    expect(verbs(events)).toEqual(['acquire allowed', 'tryAcquire allowed'])
+    expect(verbs(events)).toEqual(['acquire allowed', 'acquire allowed'])
     expect(events[0]).toMatchObject({ limiter: 'api', key: 'k', cost: 1, plan: undefined, decision: { delayMs: 0, atMs: 1_000 } })
   })
 
   test('is told of refusals', async () => {
     const { limiter, events } = listening()
     events.length = 0
-    const waits = [
-      limiter.acquire('k', { timeoutMs: 10 }),
-      limiter.acquire('k', { cost: 3 }),
-      limiter.tryAcquire('k', 1, { timeoutMs: 10 }),
-      limiter.tryAcquire('k', 3, { timeoutMs: 10 }),
-    ].map((wait) => watched(wait))
+    const waits = [limiter.acquire('k', { timeoutMs: 10 }), limiter.acquire('k', { cost: 3 })].map((wait) => watched(wait))
     await told()
-    expect(waits.map(({ end }) => end)).toEqual(['rejected', 'rejected', 'resolved', 'resolved'])
-    expect(verbs(events).sort()).toEqual(['acquire impossible', 'acquire limited', 'tryAcquire impossible', 'tryAcquire limited'])
+    expect(waits.map(({ end }) => end)).toEqual(['rejected', 'rejected'])
+    expect(verbs(events).sort()).toEqual(['acquire impossible', 'acquire limited'])
   })
 
   test('is not told of waiters that left, nor of a close', async () => {
@@ -350,7 +341,7 @@ describe('onDecision', () => {
     events.length = 0
     const gone = new AbortController()
     watched(limiter.acquire('k', { signal: gone.signal }))
-    watched(limiter.tryAcquire('k', 1, { signal: AbortSignal.abort() }))
+    watched(limiter.acquire('k', { signal: AbortSignal.abort() }))
     watched(limiter.acquire('k'))
     gone.abort()
     limiter.close()
@@ -363,16 +354,14 @@ describe('close', () => {
   test.each(FULL_AFTER_TWO)('ends every wait at a %s, gives back what was booked, and stops the timer', async (_, limit) => {
     const { limiter, held, clock } = full(limit, { maxAheadMs: 1_000 })
     const before = held()
-    const waits = [limiter.acquire('k'), limiter.tryAcquire('k', 1, { timeoutMs: 9_999 }), limiter.acquire('k')].map((wait) =>
-      watched(wait),
-    )
+    const waits = [limiter.acquire('k'), limiter.acquire('k', { timeoutMs: 9_999 }), limiter.acquire('k')].map((wait) => watched(wait))
     await told()
     limiter[Symbol.dispose]()
     await told()
     for (const wait of waits) expect(wait).toMatchObject({ end: 'rejected', code: 'CLOSED' })
     expect([limiter.waiting(), clock.timers, held()]).toEqual([0, 0, before])
     await expect(limiter.acquire('k')).rejects.toMatchObject({ code: 'CLOSED' })
-    await expect(limiter.tryAcquire('k', 1, { timeoutMs: 1 })).rejects.toMatchObject({ code: 'CLOSED' })
+    await expect(limiter.acquire('k', { timeoutMs: 1 })).rejects.toMatchObject({ code: 'CLOSED' })
     limiter.close()
   })
 })
@@ -399,16 +388,10 @@ describe('wrong input is a rejection, and touches nothing', () => {
     expect(store.size).toBe(0)
   })
 
-  test.each([[{ timeoutMs: -1 }], [{ signal: 5 }], [{ timeoutMs: 5, cost: 1 }]])('%j of tryAcquire', async (options) => {
-    const { limiter, store } = setUp(gcra({ rate: '1/s', burst: 2 }))
-    await expect(limiter.tryAcquire('k', 1, options as never)).rejects.toMatchObject({ code: 'CONFIG' })
-    expect(store.size).toBe(0)
-  })
-
   test('keys', async () => {
     const { limiter } = setUp(gcra({ rate: '1/s', burst: 2 }))
     await expect(limiter.acquire('')).rejects.toMatchObject({ code: 'KEY' })
-    await expect(limiter.tryAcquire('', 1, { timeoutMs: 5 })).rejects.toMatchObject({ code: 'KEY' })
+    await expect(limiter.acquire('', { timeoutMs: 5 })).rejects.toMatchObject({ code: 'KEY' })
     expect(() => limiter.waiting('')).toThrow(expect.objectContaining({ code: 'KEY' }))
   })
 })

@@ -31,7 +31,7 @@ describe.each(storeCases)('on $name', ({ open }) => {
 
   test.each(LIMITS)('a refund of more than a %s admits at once lets no more go than that', async (_, limitOf) => {
     const { clock, limiter, served, wait, answered, close } = await setUp(limitOf(1))
-    await limiter.tryAcquire('k')
+    await limiter.consume('k')
     for (const who of 'ABCD') wait(who)
     await answered()
     await limiter.refund('k', 10)

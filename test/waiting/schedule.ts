@@ -13,7 +13,7 @@ import { told } from './support.ts'
 
 const KINDS_OF_STEP = {
   acquire: 40,
-  tryAcquire: 14,
+  'acquire in time': 14,
   consume: 5,
   abort: 12,
   'abort some': 4,
@@ -74,11 +74,10 @@ export function schedules<Numbers>(
 /** A wait as its caller sees it. */
 interface Call {
   readonly id: number
-  readonly verb: 'acquire' | 'tryAcquire'
   readonly sinceUs: number
   readonly signal: AbortController
   how: End | undefined
-  /** When it was served: only `acquire` tells. */
+  /** When it was served. */
   servedUs: number | undefined
 }
 
@@ -135,8 +134,8 @@ export class Run {
     const before = this.#model.ended.length
     switch (kind) {
       case 'acquire':
-      case 'tryAcquire':
-        this.#enter(kind, a, b)
+      case 'acquire in time':
+        this.#enter(a, b, kind === 'acquire in time')
         break
       case 'consume':
         this.#consume(a)
@@ -175,17 +174,15 @@ export class Run {
     this.#coverage.add(from === 'entering' && how !== 'served' ? `${how} at once` : `${how} from ${from}`)
   }
 
-  #enter(verb: 'acquire' | 'tryAcquire', a: number, b: number): void {
+  #enter(a: number, b: number, inTime: boolean): void {
     const costs = this.#someCosts(a)
-    const timeoutUs = this.#someTimeoutUs(costs, b, verb === 'tryAcquire')
+    const timeoutUs = this.#someTimeoutUs(costs, b, inTime)
     const sinceUs = this.#model.nowUs
     const signal = this.#someSignal(a)
-    const call: Call = { id: this.#calls.length, verb, sinceUs, signal, how: undefined, servedUs: undefined }
+    const call: Call = { id: this.#calls.length, sinceUs, signal, how: undefined, servedUs: undefined }
     this.#calls.push(call)
     const options = { signal: call.signal.signal, ...(timeoutUs === Number.POSITIVE_INFINITY ? {} : { timeoutMs: timeoutUs / 1000 }) }
-    const cost = this.#named(costs)
-    if (verb === 'acquire') this.#watchAcquire(call, this.#limiter.acquire('k', { cost, ...options }))
-    else this.#watchTry(call, this.#limiter.tryAcquire('k', cost, options))
+    this.#watch(call, this.#limiter.acquire('k', { cost: this.#named(costs), ...options }))
     this.#model.enter({ id: call.id, costs, deadlineUs: sinceUs + timeoutUs })
     for (const [where, waiters] of [
       ['booked at once', this.#model.booked],
@@ -195,21 +192,10 @@ export class Run {
     }
   }
 
-  #watchAcquire(call: Call, wait: ReturnType<Limiter['acquire']>): void {
+  #watch(call: Call, wait: ReturnType<Limiter['acquire']>): void {
     wait.then(
       ({ waitedMs }) => this.#end(call, 'served', call.sinceUs + Math.round(waitedMs * 1000)),
       (error) => this.#end(call, this.#howOf(call, error)),
-    )
-  }
-
-  #watchTry(call: Call, wait: Promise<boolean>): void {
-    wait.then(
-      // False says no more than that a limit ended it: the model knows which way.
-      (taken) => this.#end(call, taken ? 'served' : (this.#model.ended.find(({ id }) => id === call.id)?.how ?? 'TIMEOUT')),
-      (error) => {
-        same(error instanceof WaitError, false, 'a WaitError of tryAcquire')
-        this.#end(call, this.#howOf(call, error))
-      },
     )
   }
 
@@ -335,7 +321,7 @@ export class Run {
 
   /** Callers are told in the order of the model. */
   #compareOrder(): void {
-    const served = ({ how, verb }: Call) => how === 'served' && verb === 'acquire'
+    const served = ({ how }: Call) => how === 'served'
     const told = this.#ended.slice(this.#toldOf).filter(served)
     const meant = this.#model.ended.slice(this.#toldOf).map(({ id }) => this.#calls[id] as Call)
     same(idsOf(told), idsOf(meant.filter(served)), 'the order')

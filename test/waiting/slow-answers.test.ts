@@ -5,7 +5,7 @@ import { createLimiter, fixedWindow, gcra, type Limits, leakyBucket, memoryStore
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
 import { asStore, type StepDriver } from '../support/as-store.ts'
 import { Opened } from '../support/opened.ts'
-import { noUnhandledRejections, PATIENT, told } from './support.ts'
+import { noUnhandledRejections, PATIENT, told, watched } from './support.ts'
 
 noUnhandledRejections()
 
@@ -125,17 +125,17 @@ test('a waiter with a deadline keeps its place before later ones', async () => {
 
 test('a caller that may not wait is told by the answer, not by the clock', async () => {
   const { store, clock, limiter } = onHeldBack(gcra({ rate: '1/h', burst: 1 }))
-  const first = limiter.tryAcquire('k', 1, { timeoutMs: 0 })
-  const second = limiter.tryAcquire('k', 1, { timeoutMs: 0 })
+  const [first, second] = [1, 2].map(() => watched(limiter.acquire('k', { timeoutMs: 0 })))
   clock.setMs(50)
   await told()
   await store.answer()
-  expect([await first, await second]).toEqual([true, false])
+  await told()
+  expect([first?.end, second?.code]).toEqual(['resolved', 'TIMEOUT'])
 })
 
 test('an answer that was long under way makes nobody late who takes over its turn', async () => {
   const { store, clock, limiter } = onHeldBack(gcra({ rate: '1/s', burst: 1 }))
-  void limiter.tryAcquire('k')
+  void limiter.consume('k')
   await store.answer()
   const leaving = new AbortController()
   const first = limiter.acquire('k', { signal: leaving.signal }).catch(() => 'left')

@@ -56,7 +56,7 @@ export function setUp<const L extends Limits, P extends string = never>(limits: 
 }
 
 export interface Watched {
-  /** `true` or `false` of tryAcquire, the decision of acquire. */
+  /** The decision of acquire. */
   value: unknown
   error: unknown
   /** Whether it has ended, and how. */

@@ -36,7 +36,6 @@ type Named<Name extends string, T> = T | Readonly<Record<Name, T>>
  * object, and in no closure.
  */
 export class Waiter<Name extends string = string> {
-  declare readonly verb: 'acquire' | 'tryAcquire'
   declare readonly key: Named<Name, string>
   declare readonly cost: Named<Name, number>
   /** What its caller wants to do with what it took. */
@@ -80,7 +79,6 @@ export class Waiter<Name extends string = string> {
   turn: Turn | undefined
 
   constructor(
-    verb: 'acquire' | 'tryAcquire',
     key: Named<Name, string>,
     cost: Named<Name, number>,
     parts: readonly Part[],
@@ -89,7 +87,6 @@ export class Waiter<Name extends string = string> {
     signals: readonly Abortable[],
     fn: ((acquired: never) => unknown) | undefined,
   ) {
-    this.verb = verb
     this.key = key
     this.cost = cost
     this.fn = fn
