@@ -6,6 +6,8 @@ import type { DecisionEvent, Health, RateChange, SluiceError } from './sluice.ts
 export interface Journal {
   /** A request failed, and it is our fault. */
   failed(error: unknown): void
+  /** A connection was refused: its client had sent too many requests before the first answer. */
+  flooded(address: string): void
   /** The client of the store lost its connection, or got none: it says so at every attempt. */
   connectionFailed(error: Error): void
   /** The store began to answer, or ceased to. */
@@ -25,12 +27,15 @@ export interface Journal {
   readonly decided: ((limiter: string, event: DecisionEvent, isShadow: boolean) => void) | undefined
 }
 
-/** A key that something else has written to fails at every call. */
-const FAILURES_EVERY_MS = 10_000
+/**
+ * What clients can cause is told once in so long. `more` says how often it has happened since the
+ * line before.
+ */
+const EVERY_MS = 10_000
 
 export function journalIn(log: Logger, nowMs: () => number = () => performance.now()): Journal {
   const downSinceMs = new Map<string, number>()
-  const toldAtMs = new Map<string, number>()
+  const told = new Map<string, { readonly atMs: number; more: number }>()
   let lastReason = ''
   /** How long something was down, when it is up. */
   const downMs = (name: string, state: 'up' | 'down'): number => {
@@ -39,8 +44,24 @@ export function journalIn(log: Logger, nowMs: () => number = () => performance.n
     else downSinceMs.delete(name)
     return Math.round(nowMs() - since)
   }
+  /** Calls `tell` unless the same was told lately. */
+  const seldom = (what: string, tell: (more: { readonly more?: number }) => void): void => {
+    const last = told.get(what)
+    if (last !== undefined && nowMs() - last.atMs < EVERY_MS) {
+      last.more += 1
+      return
+    }
+    told.set(what, { atMs: nowMs(), more: 0 })
+    tell(last === undefined || last.more === 0 ? {} : { more: last.more })
+  }
   return {
-    failed: (error) => log.error({ err: error }, 'a request failed by our fault'),
+    // By its kind: what a message says may come from the client.
+    failed: (error) =>
+      seldom(`failed: ${error instanceof Error ? error.name : ''}`, (more) =>
+        log.error({ err: error, ...more }, 'a request failed by our fault'),
+      ),
+    flooded: (address) =>
+      seldom('flooded', (more) => log.warn({ address, ...more }, 'a connection was refused: it had too many unanswered requests')),
     connectionFailed({ message }) {
       if (message !== lastReason) log.warn({ reason: message }, 'the store cannot be reached')
       lastReason = message
@@ -52,16 +73,16 @@ export function journalIn(log: Logger, nowMs: () => number = () => performance.n
       if (state === 'up') lastReason = ''
     },
     limiterChanged(limiter, { state, error }) {
+      // Limits that callers bring along are many limiters under one name.
+      if (downSinceMs.has(limiter) === (state === 'down')) return
       const ms = downMs(limiter, state)
       if (state === 'down')
         log.warn({ limiter, reason: error?.message }, 'a limiter has no answer from the store: its failure policy decides')
       else log.info({ limiter, downMs: ms }, 'a limiter has answers from the store again')
     },
-    decisionFailed(limiter, { message }) {
-      if (nowMs() - (toldAtMs.get(limiter) ?? Number.NEGATIVE_INFINITY) < FAILURES_EVERY_MS) return
-      toldAtMs.set(limiter, nowMs())
-      log.warn({ limiter, reason: message }, 'the store failed at a decision')
-    },
+    // A key that something else has written to fails at every call.
+    decisionFailed: (limiter, { message }) =>
+      seldom(`decision: ${limiter}`, (more) => log.warn({ limiter, reason: message, ...more }, 'the store failed at a decision')),
     limitMoved: ({ limiter, limit, from, to, signal, reason }) =>
       log.info({ limiter, limit, from, to, signal, reason }, 'a limit has followed the load: permits per second'),
     notCharged: (rule, hits) =>

@@ -35,6 +35,7 @@ export const LONG = [
   'test/model/stores-agree-windows',
   'test/docs/examples',
   'server/test/journal',
+  'server/test/log-floods',
   'test/model/laws',
   'server/test/deploy',
   'test/concurrency/late',

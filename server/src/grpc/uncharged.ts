@@ -10,19 +10,21 @@ import type { RunningLimiter } from '../running/running-limiter.ts'
 
 export class Uncharged {
   readonly #journal: Journal
-  readonly #asked = new WeakSet<RunningLimiter>()
-  readonly #told = new WeakSet<RunningLimiter>()
+  /** By title: limits that callers bring along are many limiters under one. */
+  readonly #asked = new Set<string>()
+  readonly #told = new Set<string>()
 
   constructor(journal: Journal) {
     this.#journal = journal
   }
 
   /** Of a descriptor that brought its hits along. */
-  note(limiter: RunningLimiter, hits: number, { outcome }: Answer): void {
-    if (hits === 0) this.#asked.add(limiter)
-    else if (outcome !== 'allowed' && this.#asked.has(limiter) && !this.#told.has(limiter)) {
-      this.#told.add(limiter)
-      this.#journal.notCharged(titleOf(limiter.config), hits)
+  note({ config }: RunningLimiter, hits: number, { outcome }: Answer): void {
+    const title = titleOf(config)
+    if (hits === 0) this.#asked.add(title)
+    else if (outcome !== 'allowed' && this.#asked.has(title) && !this.#told.has(title)) {
+      this.#told.add(title)
+      this.#journal.notCharged(title, hits)
     }
   }
 }

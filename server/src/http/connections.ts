@@ -50,6 +50,11 @@ export class Client {
     return this.#controller.signal
   }
 
+  /** Why it has gone away, or was refused; undefined while it waits for an answer. */
+  get left(): Error | undefined {
+    return this.#reason
+  }
+
   leave(reason: Error): void {
     this.#reason = reason
     this.#controller?.abort(reason)
@@ -109,7 +114,7 @@ export class Connections {
       if (!response.writableFinished) client.leave(new Error('the client went away'))
     })
     const { size } = connection.underWay
-    if (size > MAX_AT_ONCE || (size > FEW && this.#requests > MAX_REQUESTS)) this.#refuse(connection, socket)
+    if (size > MAX_AT_ONCE || (size > FEW && this.#requests > MAX_REQUESTS)) this.#refuse(connection)
     return connection.isRefused ? undefined : client
   }
 
@@ -150,12 +155,10 @@ export class Connections {
     if (!connection.isSpare) this.#count -= 1
   }
 
-  #refuse(connection: Connection, socket: Socket): void {
+  #refuse(connection: Connection): void {
     connection.isRefused = true
     for (const client of connection.underWay.values()) client.leave(new Error('too many requests at once'))
     const [first] = connection.underWay.keys() as Iterable<ServerResponse> as [ServerResponse]
-    // In the middle of an answer nothing else can be said.
-    if (first.headersSent) socket.destroy()
-    else this.#onRefused(first)
+    this.#onRefused(first)
   }
 }

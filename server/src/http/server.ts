@@ -59,9 +59,13 @@ export function httpServer(options: HttpOptions, tls?: Tls): Server {
     if (client !== undefined) void answer(options, request, response, client)
   }
   const server = tls === undefined ? createServer(settings, onRequest) : createTlsServer({ ...settings, ...tls.options }, onRequest)
-  const connections = new Connections(server, maxConnections, (first) =>
-    refuse(options, first, new BadRequest(429, 'PIPELINE', TOO_MANY, CLOSE)),
-  )
+  const connections = new Connections(server, maxConnections, (first) => {
+    const { socket } = first.req
+    options.journal.flooded(`${socket.remoteAddress}`)
+    // In the middle of an answer nothing else can be said.
+    if (first.headersSent) socket.destroy()
+    else refuse(options, first, new BadRequest(429, 'PIPELINE', TOO_MANY, CLOSE))
+  })
   tls?.add(server)
   return server
 }
@@ -78,7 +82,7 @@ async function answer(options: HttpOptions, request: IncomingMessage, response: 
     const reply = await handler(options, call)
     if (reply !== undefined) send(options, response, reply)
   } catch (error) {
-    refuse(options, response, error)
+    if (client.left === undefined || error !== client.left) refuse(options, response, error)
   }
 }
 

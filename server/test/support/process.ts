@@ -14,6 +14,8 @@ export interface ServiceProcess {
   readonly grpcPort: number
   /** Its log so far. */
   readonly lines: readonly string[]
+  /** All bytes that it has written so far, warnings of Node's included. */
+  readonly written: () => number
   /** Resolves with the first line that holds the text. */
   line(text: string): Promise<string>
   /** Resolves with code and signal. */
@@ -38,8 +40,15 @@ export async function startedIn(
 ): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [...nodeOptions, main, 'serve', ...args], {
     env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
+  let bytes = 0
+  for (const output of [child.stdout, child.stderr]) {
+    output.on('data', ({ length }: Buffer) => {
+      bytes += length
+    })
+  }
+  child.stderr.pipe(process.stderr)
   const lines: string[] = []
   const output = createInterface({ input: child.stdout })
   output.on('line', (line) => lines.push(line))
@@ -52,7 +61,7 @@ export async function startedIn(
     }
   }
   const { httpPort, grpcPort } = JSON.parse(await line('sluice is serving')) as { httpPort: number; grpcPort: number }
-  return { process: child, lines, line, ended, url: `http://127.0.0.1:${httpPort}`, httpPort, grpcPort }
+  return { process: child, lines, written: () => bytes, line, ended, url: `http://127.0.0.1:${httpPort}`, httpPort, grpcPort }
 }
 
 export interface Posted {

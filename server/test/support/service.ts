@@ -9,6 +9,7 @@ import type { Tokens } from '../../src/tokens.ts'
 
 export const SILENT: Journal = {
   failed: () => undefined,
+  flooded: () => undefined,
   connectionFailed: () => undefined,
   storeChanged: () => undefined,
   limiterChanged: () => undefined,
