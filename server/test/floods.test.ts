@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { Metadata, status } from '@grpc/grpc-js'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { CALL_TIMEOUT_MS, MAX_MESSAGE_BYTES } from '../src/grpc/guard.ts'
+import { MAX_BODY_BYTES } from '../src/http/body.ts'
 import { ANSWER_TIMEOUT_MS } from '../src/http/server.ts'
 import { MAX_LISTENERS, SURE_OF_PLACE_US } from '../src/live/hub.ts'
 import { Tokens } from '../src/tokens.ts'
@@ -141,6 +142,24 @@ describe('over HTTP', () => {
     expect(await post('/v1/decide', { limiter: 'api', key: 'k' })).toMatchObject({ status: 200, body: { allowed: true } })
     await Promise.race(answers.slice(100))
     expect(rssMb()).toBeLessThan(MOST_RSS_MB)
+  })
+
+  // In processor time, as the service counts its own: that of JSON.parse is 50 to 200 ms.
+  test.each([
+    ['brackets', '/v1/decide', '['.repeat(MAX_BODY_BYTES), /at most 8 levels of lists and objects: byte 9 /],
+    ['brackets that are closed', '/json', '['.repeat(MAX_BODY_BYTES / 2) + ']'.repeat(MAX_BODY_BYTES / 2), /at most 8 levels/],
+    ['small objects', '/v1/decide', `[${'{},'.repeat(349_000)}1]`, /at most 32768 values: byte 49151 /],
+    ['brackets within a permit', '/v1/release', `{"permit":"${'W1tb'.repeat(262_000)}"}`, /must be the permit of a decision/],
+  ])('a megabyte of %s costs less than 10 ms', async (_, path, body, detail) => {
+    await start(256)
+    const headers = { 'content-type': 'application/json' }
+    const ask = async () => await (await fetch(`${service.url}${path}`, { method: 'POST', headers, body })).text()
+    const cpuSeconds = async () =>
+      Number(/^process_cpu_seconds_total (\S+)$/m.exec(await (await fetch(`${service.url}/metrics`)).text())?.[1])
+    for (let k = 0; k < 5; k++) expect(JSON.parse(await ask())).toMatchObject({ status: 400, detail: expect.stringMatching(detail) })
+    const before = await cpuSeconds()
+    for (let k = 0; k < 20; k++) await ask()
+    expect((await cpuSeconds()) - before).toBeLessThan(20 * 0.01)
   })
 
   test('answers that are not taken are counted, and not kept for long', async () => {

@@ -1,11 +1,13 @@
 /** The JSON in a request, read within bounds. */
 import type { IncomingMessage } from 'node:http'
 import type { ClientBytes, HeldBytes } from '../held-bytes.ts'
+import { jsonIn } from '../json.ts'
 import { BadRequest } from './problem.ts'
 
 export const MAX_BODY_BYTES = 1_048_576
 /** A client that takes longer to send its request is cut off. */
 export const REQUEST_TIMEOUT_MS = 30_000
+const EMPTY = Buffer.alloc(0)
 
 /** A browser sends other types to any site without asking; JSON it does not. */
 export async function jsonBody(request: IncomingMessage, held: HeldBytes): Promise<unknown> {
@@ -15,9 +17,9 @@ export async function jsonBody(request: IncomingMessage, held: HeldBytes): Promi
   }
   const declared = Number(request.headers['content-length'] ?? 0)
   if (declared > MAX_BODY_BYTES) throw tooLarge()
-  const text = await textOf(request, held)
+  const { body, bytes } = await bodyOf(request, held)
   try {
-    return JSON.parse(text)
+    return jsonIn(body, bytes)
   } catch (error) {
     throw new BadRequest(400, 'JSON', `the body must be JSON: ${(error as Error).message}`)
   }
@@ -25,7 +27,7 @@ export async function jsonBody(request: IncomingMessage, held: HeldBytes): Promi
 
 // Listeners and not `for await`, which costs a promise for each piece and a quarter of all
 // decisions.
-function textOf(request: IncomingMessage, held: HeldBytes): Promise<string> {
+function bodyOf(request: IncomingMessage, held: HeldBytes): Promise<{ readonly body: Buffer; readonly bytes: number }> {
   return new Promise((resolve, reject) => {
     let body: Buffer | undefined
     let bytes = 0
@@ -54,7 +56,7 @@ function textOf(request: IncomingMessage, held: HeldBytes): Promise<string> {
     })
     request.on('end', () => {
       holding?.leave()
-      resolve(body?.toString('utf8', 0, bytes) ?? '')
+      resolve({ body: body ?? EMPTY, bytes })
     })
     request.on('error', refuse)
     request.on('close', () => {

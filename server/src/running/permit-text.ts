@@ -2,6 +2,7 @@
  * A permit as callers hold it: a text that says all that is needed to renew and to release it.
  * Nothing of it is kept, so any instance of the service on the same store can do both.
  */
+import { jsonIn } from '../json.ts'
 import type { Entrusted } from '../sluice.ts'
 
 /** A limiter, and what it has lent. */
@@ -20,7 +21,7 @@ export function permitText({ limiter, lent: { plan, loans } }: HeldPermit): stri
 /** Undefined: it is no such text. */
 export function permitIn(text: unknown): HeldPermit | undefined {
   if (typeof text !== 'string' || !/^[\w-]+$/.test(text)) return undefined
-  const [limiter, plan, all, ...rest] = arrayIn(Buffer.from(text, 'base64url').toString())
+  const [limiter, plan, all, ...rest] = arrayIn(Buffer.from(text, 'base64url'))
   if (typeof limiter !== 'string' || (plan !== null && typeof plan !== 'string') || rest.length > 0) return undefined
   const loans = Array.isArray(all) ? all.map(loanIn) : []
   if (loans.length === 0 || !loans.every((loan) => loan !== undefined)) return undefined
@@ -37,9 +38,9 @@ function isWhole(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) > 0
 }
 
-function arrayIn(text: string): unknown[] {
+function arrayIn(bytes: Buffer): unknown[] {
   try {
-    const json: unknown = JSON.parse(text)
+    const json = jsonIn(bytes)
     return Array.isArray(json) ? json : []
   } catch {
     return []
