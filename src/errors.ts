@@ -86,7 +86,7 @@ export function shown(value: unknown): string {
   if (typeof value === 'bigint') return `${value}n`
   if (typeof value === 'symbol') return String(value)
   if (typeof value === 'object' && value !== null) return shortened(safeJson(value))
-  return typeof value === 'string' ? shortened(JSON.stringify(value)) : String(value)
+  return typeof value === 'string' ? shortened(JSON.stringify(value.slice(0, 60))) : String(value)
 }
 
 function safeJson(value: object): string {

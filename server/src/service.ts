@@ -2,7 +2,7 @@
 import type { ServiceConfig } from './config/config.ts'
 import { HealthService } from './grpc/health.ts'
 import { Overrides } from './grpc/overrides.ts'
-import { grpcServer } from './grpc/server.ts'
+import { type GrpcBounds, grpcServer } from './grpc/server.ts'
 import { Uncharged } from './grpc/uncharged.ts'
 import { HeldBytes } from './held-bytes.ts'
 import { namesFor } from './http/origin.ts'
@@ -52,6 +52,8 @@ export interface ServiceOptions {
   readonly signals?: Signals | undefined
   /** Only given by tests. */
   readonly httpBounds?: Partial<HttpBounds> | undefined
+  /** Only given by tests. */
+  readonly grpcBounds?: Partial<GrpcBounds> | undefined
 }
 
 /** How loaded this process is. */

@@ -4,8 +4,10 @@
  */
 import { once } from 'node:events'
 import { connect } from 'node:http2'
+import { createServer } from 'node:net'
 import { Metadata, Server, ServerCredentials, ServerInterceptingCall, type ServerInterceptor, status } from '@grpc/grpc-js'
 import { expect, test } from 'vitest'
+import { Connections } from '../src/connections.ts'
 import { guard, MAX_MESSAGE_BYTES, MAX_METADATA_BYTES } from '../src/grpc/guard.ts'
 import { rateLimitService } from '../src/grpc/server.ts'
 import { HeldBytes } from '../src/held-bytes.ts'
@@ -24,7 +26,7 @@ const hiding: ServerInterceptor = (_method, call) => new ServerInterceptingCall(
 
 async function serving(...before: readonly ServerInterceptor[]) {
   const held = new HeldBytes(ROOM)
-  const server = new Server({ interceptors: [...before, guard(new Tokens([TOKEN]), held)] })
+  const server = new Server({ interceptors: [...before, guard(new Tokens([TOKEN]), held, new Connections(createServer(), 10))] })
   const seenBytes: number[] = []
   server.addService(rateLimitService().service, {
     ShouldRateLimit(_call: unknown, answer: (error: null, response: object) => void) {

@@ -12,6 +12,7 @@ import {
   type ServerListener,
   status,
 } from '@grpc/grpc-js'
+import type { Connections } from '../connections.ts'
 import type { ClientBytes, Ended, HeldBytes } from '../held-bytes.ts'
 import type { Tokens } from '../tokens.ts'
 
@@ -37,6 +38,7 @@ const MAX_CALL_BYTES = STREAM_BYTES + MAX_METADATA_BYTES + 2 * MAX_MESSAGE_BYTES
 
 const NO_TOKEN = { code: status.UNAUTHENTICATED, details: 'authorization must be Bearer and one of the tokens of the service' }
 const LONG_METADATA = { code: status.RESOURCE_EXHAUSTED, details: `the metadata must be at most ${MAX_METADATA_BYTES} bytes` }
+const NO_CONNECTION = { code: status.UNAVAILABLE, details: 'all connections of the service are taken' }
 const IN_PIECES = { code: status.RESOURCE_EXHAUSTED, details: 'the message comes in too many small pieces' }
 const ENDED: Readonly<Record<Ended, Status>> = {
   late: { code: status.DEADLINE_EXCEEDED, details: `the call must be over within ${CALL_TIMEOUT_MS / 1000} seconds` },
@@ -46,12 +48,13 @@ const ENDED: Readonly<Record<Ended, Status>> = {
   },
 }
 
-export function guard(tokens: Tokens | undefined, held: HeldBytes): ServerInterceptor {
+export function guard(tokens: Tokens | undefined, held: HeldBytes, connections: Connections): ServerInterceptor {
   return ({ path }, call) => {
     const isHealth = path.startsWith(HEALTH_PATH)
     const maxMs = path === `${HEALTH_PATH}Watch` ? WATCH_TIMEOUT_MS : CALL_TIMEOUT_MS
     const stream = streamOf(call)
-    let holding: ClientBytes | undefined
+    /** Called when the call is over. */
+    let leave: (() => void) | undefined
     const refuse = (refusal: Status) => {
       // An answer that the client does not take is not waited for.
       const code = stream?.headersSent ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_NO_ERROR
@@ -63,15 +66,31 @@ export function guard(tokens: Tokens | undefined, held: HeldBytes): ServerInterc
       const bytes = bytesOf(metadata) + call.getHost().length
       if (bytes > MAX_METADATA_BYTES) return refuse(LONG_METADATA)
       if (!isHealth && tokens?.accept(metadata.get('authorization')[0]?.toString()) === false) return refuse(NO_TOKEN)
-      holding = held.enter(maxMs, (why) => refuse(ENDED[why]))
+      const connection = connections.of(call.getPeer())
+      if (connection?.isSpare && !isHealth) {
+        refuse(NO_CONNECTION)
+        // Its client is to come back on another, which may not be a spare one.
+        stream?.session?.close()
+        return
+      }
+      const holding = held.enter(maxMs, (why) => refuse(ENDED[why]))
+      if (connection !== undefined) connections.begin(connection)
+      leave = () => {
+        leave = undefined
+        holding.leave()
+        if (connection !== undefined) connections.end(connection)
+      }
       if (stream === undefined) holding.grow(MAX_CALL_BYTES)
-      else watch(stream, holding, () => refuse(IN_PIECES))
+      else {
+        stream.once('close', leave)
+        watch(stream, holding, () => refuse(IN_PIECES))
+      }
       holding.grow(STREAM_BYTES + bytes)
       next(metadata)
     }
     // What the stream says where it can be seen.
     const onCancel = () => {
-      if (stream === undefined) holding?.leave()
+      if (stream === undefined) leave?.()
     }
     const sendStatus = (sent: Status, next: (sent: Status) => void) => {
       next(sent)
@@ -82,7 +101,6 @@ export function guard(tokens: Tokens | undefined, held: HeldBytes): ServerInterc
 }
 
 function watch(stream: ServerHttp2Stream, holding: ClientBytes, refuseInPieces: () => void): void {
-  stream.once('close', () => holding.leave())
   stream.on('data', ({ length }: Buffer) => {
     if (holding.bytes > MAX_CALL_BYTES) refuseInPieces()
     else holding.grow(length + PIECE_BYTES)

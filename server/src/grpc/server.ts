@@ -13,6 +13,7 @@ import {
   status,
 } from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
+import { Connections } from '../connections.ts'
 import type { HeldBytes } from '../held-bytes.ts'
 import { problemOf } from '../http/problem.ts'
 import type { Journal } from '../journal.ts'
@@ -25,7 +26,15 @@ import { InvalidRequest } from './invalid-request.ts'
 import type { RateLimitRequest, RateLimitResponse } from './messages.ts'
 import { type Counting, shouldRateLimit } from './should-rate-limit.ts'
 
-const MAX_CONNECTIONS = 1_000
+/** Of a connection, unless a test sets others. */
+export interface GrpcBounds {
+  readonly maxConnections: number
+  readonly prefaceTimeoutMs: number
+}
+
+const GRPC_BOUNDS: GrpcBounds = { maxConnections: 1_000, prefaceTimeoutMs: 10_000 }
+/** With which every HTTP/2 connection begins: 24, and the settings of the client. */
+const PREFACE_BYTES = 33
 
 const BOUNDS = {
   'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
@@ -55,6 +64,7 @@ export interface GrpcOptions {
   readonly tls: Tls | undefined
   /** 0: for ever. */
   readonly grpcMaxAgeMs: number
+  readonly grpcBounds?: Partial<GrpcBounds> | undefined
 }
 
 export interface GrpcServer {
@@ -90,10 +100,15 @@ export interface GrpcParts {
 
 export async function grpcServer(
   { counting, held, health }: GrpcParts,
-  { host, grpcPort, tokens, journal, tls, grpcMaxAgeMs }: GrpcOptions,
+  { host, grpcPort, tokens, journal, tls, grpcMaxAgeMs, grpcBounds }: GrpcOptions,
 ): Promise<GrpcServer> {
   const age = grpcMaxAgeMs === 0 ? {} : { 'grpc.max_connection_age_ms': grpcMaxAgeMs, 'grpc.max_connection_age_grace_ms': CALL_TIMEOUT_MS }
-  const server = new Server({ ...BOUNDS, ...age, interceptors: [guard(tokens, held)] })
+  const { maxConnections, prefaceTimeoutMs } = { ...GRPC_BOUNDS, ...grpcBounds }
+  // A listener of our own, because that of grpc-js takes any number of connections, and no other
+  // certificate while it listens.
+  const listener = tls === undefined ? createServer() : createTlsServer({ ...tls.options, ALPNProtocols: ['h2'] })
+  const connections = new Connections(listener, maxConnections)
+  const server = new Server({ ...BOUNDS, ...age, interceptors: [guard(tokens, held, connections)] })
   server.addService(healthService().service, health.handlers)
   server.addService(rateLimitService().service, {
     ShouldRateLimit({ request }: ServerUnaryCall<RateLimitRequest, RateLimitResponse>, answer: sendUnaryData<RateLimitResponse>) {
@@ -103,12 +118,11 @@ export async function grpcServer(
       )
     },
   })
-  // A listener of our own, because that of grpc-js takes any number of connections, and no other
-  // certificate while it listens.
-  const connections = server.createConnectionInjector(ServerCredentials.createInsecure())
-  const inject = (socket: Socket) => connections.injectConnection(socket)
-  const listener = tls === undefined ? createServer(inject) : createTlsServer({ ...tls.options, ALPNProtocols: ['h2'] }, inject)
-  listener.maxConnections = MAX_CONNECTIONS
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure())
+  listener.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+    endIfSilent(socket, prefaceTimeoutMs)
+    injector.injectConnection(socket)
+  })
   tls?.add(listener)
   const port = await listening(listener, grpcPort, host)
   return {
@@ -120,6 +134,15 @@ export async function grpcServer(
         server.tryShutdown(() => resolve())
       }),
   }
+}
+
+/** grpc-js waits for a client that says nothing until its own pings find no answer. */
+function endIfSilent(socket: Socket, timeoutMs: number): void {
+  const timer = setTimeout(() => {
+    if (socket.bytesRead < PREFACE_BYTES) socket.destroy()
+  }, timeoutMs)
+  timer.unref()
+  socket.once('close', () => clearTimeout(timer))
 }
 
 /**

@@ -5,8 +5,8 @@
 import { HEADER_CHOICES } from '../config/config.ts'
 import { MAX_LISTENERS } from '../live/hub.ts'
 import { MAX_BODY_BYTES } from './body.ts'
-import { MAX_AT_ONCE } from './connections.ts'
 import { DEFAULT_TIMEOUT_MS, MAX_BATCH, MAX_TIMEOUT_MS, VERBS } from './input.ts'
+import { MAX_AT_ONCE } from './requests.ts'
 
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 const answer = (description: string, schema: object) => ({ description, content: { 'application/json': { schema } } })

@@ -15,12 +15,12 @@ import { SluiceError } from '../sluice.ts'
 import type { Tokens } from '../tokens.ts'
 import { answerJson } from './answer-json.ts'
 import { jsonBody } from './body.ts'
-import type { Client } from './connections.ts'
 import { descriptorsIn, responseJson } from './descriptors.ts'
 import { acquireTask, batchIn, decisionTask, limiterNamed, type Task, taskOfBatch } from './input.ts'
 import { openApi } from './openapi.ts'
 import { permitTask } from './permits.ts'
 import { BadRequest, NO_ANSWER, type Problem, problemOf } from './problem.ts'
+import type { Client } from './requests.ts'
 import { chargeTask, settleTask } from './settle.ts'
 
 export interface Reply {

@@ -1,17 +1,19 @@
 /** The HTTP side: finds the path, answers, and keeps every client within bounds. */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
+import { Connections } from '../connections.ts'
 import type { HeldBytes } from '../held-bytes.ts'
 import type { Journal } from '../journal.ts'
 import { nothingAt } from '../page/answer-page.ts'
 import type { Tls } from '../tls.ts'
 import { REQUEST_TIMEOUT_MS } from './body.ts'
-import { type Client, Connections, MAX_AT_ONCE, MAX_CONNECTIONS } from './connections.ts'
 import { MAX_TIMEOUT_MS } from './input.ts'
 import { checkHost, checkOrigin } from './origin.ts'
 import { BadRequest, problemOf } from './problem.ts'
+import { type Client, MAX_AT_ONCE, Requests } from './requests.ts'
 import { type Call, type Context, type Handler, type Reply, ROUTES } from './routes.ts'
 
+export const MAX_CONNECTIONS = 10_000
 /** Clients that take longer, to send the headers of a request or to take an answer, are cut off. */
 const HEADERS_TIMEOUT_MS = 10_000
 export const ANSWER_TIMEOUT_MS = 30_000
@@ -55,11 +57,11 @@ export function httpServer(options: HttpOptions, tls?: Tls): Server {
     connectionsCheckingInterval: Math.min(TIMEOUTS_CHECKED_EVERY_MS, headersTimeoutMs),
   }
   const onRequest: RequestListener = (request, response) => {
-    const client = connections.begin(request, response)
+    const client = requests.begin(request, response)
     if (client !== undefined) void answer(options, request, response, client)
   }
   const server = tls === undefined ? createServer(settings, onRequest) : createTlsServer({ ...settings, ...tls.options }, onRequest)
-  const connections = new Connections(server, maxConnections, (first) => {
+  const requests = new Requests(server, new Connections(server, maxConnections), (first) => {
     const { socket } = first.req
     options.journal.flooded(`${socket.remoteAddress}`)
     // In the middle of an answer nothing else can be said.
