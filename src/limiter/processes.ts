@@ -8,6 +8,7 @@ interface Host {
     getBuiltinModule?(name: string): { readonly isWorker?: boolean } | undefined
   }
   readonly navigator?: { readonly userAgent?: string }
+  readonly Deno?: { readonly permissions: { querySync(wanted: { name: 'env'; variable: string }): { readonly state: string } } }
 }
 
 /**
@@ -16,19 +17,28 @@ interface Host {
  */
 const SERVERLESS = ['AWS_LAMBDA_FUNCTION_NAME', 'FUNCTIONS_WORKER_RUNTIME', 'FUNCTION_TARGET', 'K_SERVICE', 'VERCEL', 'NETLIFY']
 
-export function isOneOfSeveral({ process, navigator }: Host = globalThis as Host): boolean {
-  const env = process?.env ?? {}
+export function isOneOfSeveral(host: Host = globalThis as Host): boolean {
   return (
-    isClusterWorker(process) || isOneOfPm2(env) || SERVERLESS.some((name) => env[name]) || navigator?.userAgent === 'Cloudflare-Workers'
+    isClusterWorker(host) ||
+    isOneOfPm2(host) ||
+    SERVERLESS.some((name) => variable(host, name)) ||
+    host.navigator?.userAgent === 'Cloudflare-Workers'
   )
 }
 
 /** The module is not loaded where there can be no worker: a worker has a parent to talk to. */
-function isClusterWorker(process: Host['process']): boolean {
+function isClusterWorker({ process }: Host): boolean {
   return process?.connected === true && process.getBuiltinModule?.('node:cluster')?.isWorker === true
 }
 
 /** PM2 numbers its processes from 0, and says how many were wanted. */
-function isOneOfPm2({ NODE_APP_INSTANCE: number, exec_mode: mode, instances }: Readonly<Record<string, string | undefined>>): boolean {
-  return Number(number) > 0 || (number === '0' && mode === 'cluster_mode' && instances !== '1')
+function isOneOfPm2(host: Host): boolean {
+  const number = variable(host, 'NODE_APP_INSTANCE')
+  return Number(number) > 0 || (number === '0' && variable(host, 'exec_mode') === 'cluster_mode' && variable(host, 'instances') !== '1')
+}
+
+/** Deno throws, or asks at the terminal, where a program reads one that it was not allowed. */
+function variable({ process, Deno }: Host, name: string): string | undefined {
+  const { state } = Deno?.permissions.querySync({ name: 'env', variable: name }) ?? { state: 'granted' }
+  return state === 'granted' ? process?.env?.[name] : undefined
 }

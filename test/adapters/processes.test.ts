@@ -8,10 +8,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
+import { run } from '../package/run.ts'
+import { binaryOf, installRuntimes, RUNTIMES, type Runtime, whyMissing } from '../package/runtimes.ts'
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'sluice-processes-'))
 const program = join(folder, 'program.mjs')
+
+const DENO = RUNTIMES.find(({ name }) => name === 'Deno') as Runtime
+const deno = join(folder, 'deno.mjs')
+writeFileSync(
+  deno,
+  `
+  import { gcra } from ${JSON.stringify(join(dist, 'index.js'))}
+  import { rateLimit } from ${JSON.stringify(join(dist, 'adapters/fetch.js'))}
+  rateLimit({ limit: gcra({ rate: '1/s', burst: 1 }) })(() => new Response())
+  console.log('made')`,
+)
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -77,4 +90,16 @@ test.each<[string, NodeJS.ProcessEnv, string[]]>([
 
 test('not for a store that others may share', async () => {
   expect(await warnings(['shared'], { K_SERVICE: 'api' })).not.toContain(WARNED)
+})
+
+/** Without the right the middleware is made, and the variable is not read. */
+test.skipIf(whyMissing(DENO) !== undefined).each([
+  ['no right to read variables', [], 0],
+  ['the right to read this one', ['--allow-env=K_SERVICE'], 1],
+])('Deno, with %s', async (_name, rights, expected) => {
+  await installRuntimes()
+  const args = ['run', '--no-prompt', ...rights, deno]
+  const { code, stdout, stderr } = await run(binaryOf(DENO), args, folder, { HOME: folder, K_SERVICE: 'api' })
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'made\n' })
+  expect(stderr.match(/SLUICE_MEMORY_PER_PROCESS/g) ?? []).toHaveLength(expected)
 })

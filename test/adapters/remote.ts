@@ -27,18 +27,10 @@ async function start(runtime: Runtime): Promise<Remote> {
   throw new Error(`${runtime.name} ended before it served`)
 }
 
+/** Deno has the one right that a server needs. */
 const ARGS = {
   Bun: ['--no-install', 'run'],
-  Deno: [
-    'run',
-    '--no-prompt',
-    '--no-check',
-    '--no-config',
-    '--unstable-sloppy-imports',
-    '--allow-read=.',
-    '--allow-net=127.0.0.1',
-    '--allow-env',
-  ],
+  Deno: ['run', '--no-prompt', '--no-check', '--no-config', '--unstable-sloppy-imports', '--allow-net=127.0.0.1'],
 } as const
 
 async function serve(runtime: Runtime, setup: SetupName): Promise<Served> {
