@@ -53,7 +53,7 @@ const CLIENTS: Readonly<Record<string, (url: string) => Promise<Connected>>> = {
   },
   async postgres(url) {
     const { default: postgres } = await import('postgres')
-    const client = postgres(url, { max: 1, prepare: false })
+    const client = postgres(url, { max: 1, prepare: false, fetch_types: false })
     return { client, close: () => client.end() }
   },
 }

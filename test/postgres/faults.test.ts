@@ -3,6 +3,8 @@
  * that was answered is charged once; one that was not answered is charged once or not at all, and
  * never sent again; one that the server says did not happen is sent again.
  */
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import pg from 'pg'
 import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -10,7 +12,7 @@ import { type PostgresServer, startPgbouncer, startPostgres, startStandby, USER 
 import { createLimiter, fixedWindow, gcra } from '../../src/index.ts'
 import { postgresMigration, postgresStore } from '../../src/stores/postgres/index.ts'
 import { inspectRows } from '../../src/stores/postgres/inspect.ts'
-import { ownTable, type TestTable } from '../support/postgres-client.ts'
+import { optionsOfTheGuide, ownTable, type TestTable } from '../support/postgres-client.ts'
 
 const YEAR = fixedWindow({ limit: 1_000_000, window: '366d' })
 const WAIT = { timeout: 30_000, interval: 50 }
@@ -116,6 +118,43 @@ test('a backend that is killed with -9 takes the server down for a moment: nothi
   expect(used).toBeLessThanOrEqual(answered + 1 + failed)
 })
 
+test('a client of postgres, made as the guide says, loses a connection at its first query: the decision fails, and nothing else', async () => {
+  const READY = Buffer.from('Z\0\0\0\x05I', 'latin1')
+  let cuts = 0
+  const network = createServer((near) => {
+    const far = connect(server.port, server.host)
+    const cut = () => near.resetAndDestroy() && far.destroy()
+    for (const socket of [near, far]) socket.on('error', cut).on('close', cut)
+    let isReady = false
+    far.on('data', (data) => {
+      isReady = isReady || data.includes(READY)
+      near.write(data)
+    })
+    near.on('data', (data) => {
+      if (!isReady || cuts === 3) far.write(data)
+      else {
+        cuts += 1
+        cut()
+      }
+    })
+  })
+  await once(network.listen(0, '127.0.0.1'), 'listening')
+  const { port } = network.address() as AddressInfo
+  const sql = postgres(`postgres://${USER}@127.0.0.1:${port}/postgres`, optionsOfTheGuide('postgres'))
+  open.push(
+    () => sql.end({ timeout: 0 }),
+    () => network.close(),
+  )
+  const { table, pool } = ownedTable()
+  await pool.query(postgresMigration({ table }))
+  const limiter = limiterOn(postgresStore(sql, { table }))
+  // Vitest fails where a rejection is handled by nothing.
+  await expect(limiter.consume('u')).rejects.toMatchObject({ code: 'STORE' })
+  await vi.waitFor(() => expect(limiter.health().state).toBe('up'), WAIT)
+  expect(cuts).toBe(3)
+  expect(await limiter.consume('u')).toMatchObject({ allowed: true })
+})
+
 test.each(['SIGINT', 'SIGQUIT'] as const)(
   'a server that ended by %s and started again, behind pgbouncer, has forgotten nothing',
   async (signal) => {
@@ -156,7 +195,12 @@ test('a failover under load: what a synchronous standby was promoted with is all
   const inStep = "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'"
   await vi.waitFor(async () => expect((await pool.query(inStep)).rows).toHaveLength(1), WAIT)
   const hosts = [primary, standby].map(({ host, port }) => `${host}:${port}`)
-  const sql = postgres(`postgres://${USER}@${hosts}/postgres`, { max: 4, target_session_attrs: 'read-write', onnotice: () => undefined })
+  const sql = postgres(`postgres://${USER}@${hosts}/postgres`, {
+    ...optionsOfTheGuide('postgres'),
+    max: 4,
+    target_session_attrs: 'read-write',
+    onnotice: () => undefined,
+  })
   open.push(() => sql.end({ timeout: 0 }))
   const limiter = limiterOn(postgresStore(sql, { table }))
   let isOver = false

@@ -9,7 +9,7 @@ import { createLimiter, fixedWindow, gcra, slidingLog } from '../../src/index.ts
 import { type PostgresClient, postgresMigration, postgresStore } from '../../src/stores/postgres/index.ts'
 import { inspectRows } from '../../src/stores/postgres/inspect.ts'
 import { admitted } from '../../src/testing/admitted.ts'
-import { ownTable, type TestTable } from '../support/postgres-client.ts'
+import { optionsOfTheGuide, ownTable, type TestTable } from '../support/postgres-client.ts'
 
 const open: (() => unknown)[] = []
 afterEach(async () => {
@@ -51,6 +51,8 @@ function watched({ pool }: TestTable): {
   return seen
 }
 
+/** What the guide says to set. */
+const GUIDE = optionsOfTheGuide('postgres')
 const HOUR = gcra({ rate: '1/h', burst: 40 })
 
 describe('every client', () => {
@@ -62,17 +64,17 @@ describe('every client', () => {
       return pool
     },
     'postgres, preparing'() {
-      const sql = postgres(url, { max: 3, onnotice: () => undefined })
+      const sql = postgres(url, { ...GUIDE, max: 3, onnotice: () => undefined })
       open.push(() => sql.end())
       return sql
     },
     'postgres, not preparing'() {
-      const sql = postgres(url, { max: 3, prepare: false, onnotice: () => undefined })
+      const sql = postgres(url, { ...GUIDE, max: 3, prepare: false, onnotice: () => undefined })
       open.push(() => sql.end())
       return sql
     },
     'postgres, with other names of columns'() {
-      const sql = postgres(url, { max: 3, transform: postgres.camel, onnotice: () => undefined })
+      const sql = postgres(url, { ...GUIDE, max: 3, transform: postgres.camel, onnotice: () => undefined })
       open.push(() => sql.end())
       return sql
     },
@@ -90,6 +92,23 @@ describe('every client', () => {
     const asked = Array.from({ length: 120 }, (_, k) => limiters[k % 2]?.consume('u'))
     expect((await Promise.all(asked)).filter((decision) => decision?.allowed)).toHaveLength(40)
   })
+})
+
+test('a client of postgres that fetches types is warned about, and one that is made as the guide says is not', () => {
+  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+  try {
+    const url = inject('postgresUrl')
+    postgresStore(postgres(url, GUIDE))
+    postgresStore({ unsafe: async () => [] })
+    expect(warn).not.toHaveBeenCalled()
+    postgresStore(postgres(url))
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      expect.stringContaining('make the client with fetch_types: false'),
+      expect.objectContaining({ code: 'SLUICE_FETCH_TYPES' }),
+    )
+  } finally {
+    warn.mockRestore()
+  }
 })
 
 describe('statements', () => {

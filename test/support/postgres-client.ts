@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { inject } from 'vitest'
 import type { AsyncStore } from '../../src/index.ts'
@@ -40,4 +41,11 @@ function poolAt(connectionString: string): pg.Pool {
 
 function tableIn(pool: pg.Pool, table: string, close: () => Promise<void>): TestTable {
   return { pool, table, close, store: (options = {}) => postgresStore(pool, { table, migrate: true, ...options }) }
+}
+
+/** Of the table of clients in docs/guides/postgres.md: what is to be set in any case. */
+export function optionsOfTheGuide(client: string): Readonly<Record<string, boolean>> {
+  const guide = readFileSync(new URL('../../docs/guides/postgres.md', import.meta.url), 'utf8')
+  const rows = guide.matchAll(new RegExp(`^\\| \`${client}\` +\\| \`(\\w+): (true|false)\` +\\|`, 'gm'))
+  return Object.fromEntries(Array.from(rows, ([, option = '', value]) => [option, value === 'true']))
 }

@@ -2,7 +2,7 @@
  * Any client becomes one function that runs a statement and gives its rows. A client is recognised
  * by what it can do, and nothing is changed on it.
  */
-import { SluiceError, shown } from '../../errors.ts'
+import { SluiceError, shown, warn } from '../../errors.ts'
 
 export type SqlRow = Readonly<Record<string, unknown>>
 
@@ -24,7 +24,7 @@ export interface QueryClient {
 export interface PostgresJs {
   // biome-ignore lint/suspicious/noExplicitAny: as it is declared there
   unsafe(text: string, values: any[], options?: any): PromiseLike<any>
-  readonly options?: { readonly prepare?: boolean }
+  readonly options?: { readonly prepare?: boolean; readonly fetch_types?: boolean }
 }
 
 export type PostgresClient = QueryClient | PostgresJs
@@ -48,8 +48,17 @@ function can(client: unknown, name: string): boolean {
  * pgbouncer it may not.
  */
 function postgresJsQuery(client: PostgresJs): Query {
-  const prepare = client.options?.prepare !== false
+  const { prepare = true, fetch_types = false } = client.options ?? {}
+  if (fetch_types) warnOfTypes()
   return async (text, values) => rowsOf(await client.unsafe(text, [...values], { prepare }))
+}
+
+/** It makes that query itself, so its promise is in no other hands. */
+function warnOfTypes(): void {
+  warn(
+    'SLUICE_FETCH_TYPES',
+    'a connection of postgres.js that ends while it fetches types is a rejection that nothing can catch, and ends the process: make the client with fetch_types: false (Sluice needs no types)',
+  )
 }
 
 function rowsOf(result: Rows): readonly SqlRow[] {
