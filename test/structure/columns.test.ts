@@ -3,8 +3,9 @@
  * (biome.json).
  *
  * Exempt are tables, headings, blocks of code and of HTML, and a line that no space would make
- * shorter. So are documents in Chinese, where a line break inside a sentence is shown as a space,
- * and files that a program writes.
+ * shorter. So is a line of a comment that is indented by three spaces or more: that is a command or
+ * a table, which two lines would break. So are documents in Chinese, where a line break inside a
+ * sentence is shown as a space, and files that a program writes.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -70,8 +71,7 @@ function commentsOfRows(sign: string, text: string): Line[] {
   return linesOf(text).filter((line) => line.text.trimStart().startsWith(sign))
 }
 
-function proseLinesOf(path: string): Line[] {
-  const text = readFileSync(join(root, path), 'utf8')
+function proseLinesOf(path: string, text = readFileSync(join(root, path), 'utf8')): Line[] {
   if (path.endsWith('.md')) return proseOf(text)
   if (/\.(?:ts|mts|mjs|cjs)$/.test(path)) return commentsOfScript(path, text).filter((line) => !IS_VERBATIM.test(line.text))
   if (path.endsWith('.lua')) return commentsOfRows('--', text).filter((line) => !IS_VERBATIM.test(line.text))
@@ -106,5 +106,14 @@ describe(`lines of at most ${WIDTH} columns`, () => {
     ['code', `const a = '${WORDS}'`, 'may be longer'],
   ])('%s', (_, code, verdict?: string) => {
     expect(commentsOfScript('a.ts', code).some(isTooLong)).toBe(verdict === undefined)
+  })
+
+  test.each([
+    ['a.yaml', `# ${WORDS}`],
+    ['a.yaml', `#   ${WORDS}`, 'may be longer'],
+    ['Dockerfile', `#   ${WORDS}`, 'may be longer'],
+    ['a.ts', `//   ${WORDS}`, 'may be longer'],
+  ])('a command in a comment stands on one line, in %s: %s', (path, text, verdict?: string) => {
+    expect(proseLinesOf(path, text).some(isTooLong)).toBe(verdict === undefined)
   })
 })
