@@ -81,7 +81,7 @@ async function startServerAt(options: readonly string[], ownPort: number, progra
 }
 
 /** A sentinel needs a file, because it writes down what it learns. */
-async function startSentinel(primary: RedisServer, downAfterMs: number): Promise<RedisServer> {
+export async function startSentinel(primary: Pick<RedisServer, 'host' | 'port'>, downAfterMs = PATIENT_MS): Promise<RedisServer> {
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'sluice-sentinel-'))
   const file = join(folder, 'sentinel.conf')
@@ -127,7 +127,7 @@ export async function startSentinels(downAfterMs = PATIENT_MS): Promise<Sentinel
   return { servers, sentinels, stop: () => stopAll([...sentinels, ...servers]) }
 }
 
-const clusterOptions = (nodeTimeoutMs: number) => [
+export const clusterOptions = (nodeTimeoutMs = PATIENT_MS): string[] => [
   '--cluster-enabled',
   'yes',
   '--cluster-node-timeout',
@@ -145,7 +145,7 @@ export async function startCluster(nodeTimeoutMs = PATIENT_MS): Promise<Topology
   return { servers, stop: () => stopAll(servers) }
 }
 
-async function createCluster(servers: readonly RedisServer[], replicas: number): Promise<void> {
+export async function createCluster(servers: readonly RedisServer[], replicas: number): Promise<void> {
   const addresses = servers.map(({ port }) => `${HOST}:${port}`)
   await done('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-replicas', `${replicas}`, '--cluster-yes'])
   for (const server of servers) {

@@ -25,9 +25,9 @@ export interface RedisSender {
   nodeOf?(slot: number): string | undefined
   /**
    * What to set on the client so that it notices a connection that is dead and looks open;
-   * undefined if it would, or knows of none that is open.
+   * undefined if it would, or if its connection to the server of that hash slot is not open.
    */
-  advice?(): string | undefined
+  advice?(slot: number): string | undefined
 }
 
 type Send = (...args: never[]) => Promise<unknown>
@@ -71,10 +71,10 @@ interface NodeRedis {
   sendCommand(...args: unknown[]): Promise<unknown>
   readonly isReady?: boolean
   readonly isOpen?: boolean
-  /** Of one client. A pool, a sentinel and a cluster do not tell theirs. */
+  /** Of one client. A pool and a sentinel do not tell theirs. */
   readonly options?: { readonly socket?: { readonly socketTimeout?: number } }
   /** Of a cluster. */
-  readonly slots?: readonly ({ readonly master: { readonly address: string } } | undefined)[]
+  readonly slots?: readonly ({ readonly master: { readonly address: string; readonly client?: NodeRedis } } | undefined)[]
 }
 
 /**
@@ -87,20 +87,21 @@ const NODE_REDIS_NEEDS = `socket: { ${SOCKET_TIMEOUT}, reconnectStrategy: (retri
  * A cluster wants to know the key and whether the command only reads, a sentinel only the latter.
  */
 function nodeRedisSender(client: NodeRedis): RedisSender {
-  const advising = (needs: string) => () => {
-    const isConnected = client.isReady ?? client.isOpen
-    return isConnected && client.options?.socket?.socketTimeout === undefined ? needs : undefined
+  const advising = (needs: string, connectionTo: (slot: number) => NodeRedis | undefined) => (slot: number) => {
+    const connection = connectionTo(slot)
+    const isConnected = connection?.isReady ?? connection?.isOpen
+    return isConnected && connection?.options?.socket?.socketTimeout === undefined ? needs : undefined
   }
   if (can(client, 'nodeClient')) {
-    const advice = advising(`defaults: { ${NODE_REDIS_NEEDS} }`)
     const nodeOf = (slot: number) => client.slots?.[slot]?.master.address
+    const advice = advising(`defaults: { ${NODE_REDIS_NEEDS} }`, (slot) => client.slots?.[slot]?.master.client)
     return { cluster: true, nodeOf, advice, send: (args, key) => client.sendCommand(key, false, args) }
   }
   if (can(client, 'getSentinelNode')) {
-    const advice = advising(`nodeClientOptions: { ${NODE_REDIS_NEEDS} }`)
+    const advice = advising(`nodeClientOptions: { ${NODE_REDIS_NEEDS} }`, () => client)
     return { advice, send: (args) => client.sendCommand(false, args) }
   }
-  return { advice: advising(NODE_REDIS_NEEDS), send: (args) => client.sendCommand(args) }
+  return { advice: advising(NODE_REDIS_NEEDS, () => client), send: (args) => client.sendCommand(args) }
 }
 
 interface Corkable {
@@ -119,6 +120,8 @@ interface Ioredis {
 }
 
 interface IoredisOptions {
+  readonly host?: string
+  readonly port?: number
   readonly maxRetriesPerRequest?: number | null
   readonly socketTimeout?: number
 }
@@ -128,11 +131,14 @@ function ioredisSender(client: Ioredis): RedisSender {
   const option = cluster ? 'retryDelayOnFailover' : 'maxRetriesPerRequest'
   if (client.options?.[option] !== 0) warnOfResending(option)
   const { socketTimeout } = (cluster ? client.options?.redisOptions : client.options) ?? {}
+  const nodeOf = (slot: number) => client.slots?.[slot]?.[0]
+  const connectionTo = (slot: number) =>
+    cluster ? client.nodes?.().find(({ options }) => `${options?.host}:${options?.port}` === nodeOf(slot)) : client
   const needed = cluster ? `redisOptions: { ${SOCKET_TIMEOUT} }` : SOCKET_TIMEOUT
   return {
     cluster,
-    nodeOf: (slot) => client.slots?.[slot]?.[0],
-    advice: () => (client.status === 'ready' && socketTimeout === undefined ? needed : undefined),
+    nodeOf,
+    advice: (slot) => (connectionTo(slot)?.status === 'ready' && socketTimeout === undefined ? needed : undefined),
     // iovalkey finds the node of a command only if its name is in lower case, and asks any node
     // otherwise. Scripts must not go to a dead one. A probe may: the others say where its slot is
     // now, and without that iovalkey hears of no failover.

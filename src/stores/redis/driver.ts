@@ -21,6 +21,8 @@ import { addArguments, type Keys, Reply, ScriptCall } from './wire.ts'
 const PROBE = ':%probe'
 /** How long a probe may go unanswered before a warning says that the connection may be dead. */
 const SILENCE_US = 5_000_000
+/** A probe that is not answered for so long is lost: its client will never answer it. */
+const LOST_US = 30_000_000
 /**
  * So many states in one key are read and written as a whole, whichever of them a decision is about.
  */
@@ -43,6 +45,8 @@ export class RedisDriver implements StoreDriver {
   #head = ''
   /** How often the text of the script was sent. */
   #texts = 0
+  /** Since when a server owes the answer to a probe, by the server. */
+  readonly #probedUs = new Map<string | undefined, number>()
 
   constructor(scheme: KeyScheme, sender: RedisSender) {
     this.#scheme = scheme
@@ -65,7 +69,7 @@ export class RedisDriver implements StoreDriver {
 
   /** The server of a cluster that has a key, if the client says. */
   shardOf({ name }: Scope, { key }: Part): string | undefined {
-    return this.#sender.nodeOf?.(slotOf(this.#redisKey(name, key)))
+    return this.#serverOf(this.#redisKey(name, key))
   }
 
   apply(steps: readonly Step[]): Promise<Failures> {
@@ -75,20 +79,41 @@ export class RedisDriver implements StoreDriver {
     return Promise.all(calls.map((call) => this.#run(call, failures))).then(() => failures)
   }
 
-  /** Writes nothing, but is refused as long as a decision on the keys would be. */
+  /**
+   * Writes nothing, but is refused as long as a decision on the keys would be. Nothing is sent to a
+   * server that owes the answer to a probe: a client that takes a silent connection for dead may
+   * count the silence anew from each write.
+   */
   async probe(step: Step): Promise<void> {
     const { keys } = new ScriptCall(step, 0, this.#keysOf(step))
-    await Promise.all(keys.map((key) => this.#probe(`${key}${PROBE}`)))
+    const probes = keys.map((key) => ({ key, server: this.#serverOf(key) }))
+    const nowUs = systemClock.nowUs()
+    if (probes.some(({ server }) => nowUs - (this.#probedUs.get(server) ?? 0) < LOST_US)) {
+      throw new SluiceError('STORE', 'Redis: the last probe is not answered')
+    }
+    await Promise.all(probes.map(({ key, server }) => this.#probe(key, server)))
   }
 
-  async #probe(key: string): Promise<void> {
-    const stopWarning = systemClock.setTimer(() => this.#warnOfSilence(), SILENCE_US, false)
+  /** Undefined: it is not known, or there is one. */
+  #serverOf(key: string): string | undefined {
     try {
-      await this.#sender.send(['SET', key, '', 'XX', 'PX', '1'], key)
+      return this.#sender.nodeOf?.(slotOf(key))
+    } catch {
+      return undefined
+    }
+  }
+
+  async #probe(key: string, server: string | undefined): Promise<void> {
+    const sentUs = systemClock.nowUs()
+    this.#probedUs.set(server, sentUs)
+    const stopWarning = systemClock.setTimer(() => this.#warnOfSilence(key), SILENCE_US, false)
+    try {
+      await this.#sender.send(['SET', `${key}${PROBE}`, '', 'XX', 'PX', '1'], key)
     } catch (error) {
       throw storeError(error)
     } finally {
       stopWarning()
+      if (this.#probedUs.get(server) === sentUs) this.#probedUs.delete(server)
     }
   }
 
@@ -96,8 +121,8 @@ export class RedisDriver implements StoreDriver {
    * A server that stands still looks the same from here: that the client should not wait for ever
    * is true of both.
    */
-  #warnOfSilence(): void {
-    const advice = this.#sender.advice?.()
+  #warnOfSilence(key: string): void {
+    const advice = this.#sender.advice?.(slotOf(key))
     if (advice === undefined || this.#hasWarned) return
     this.#hasWarned = true
     warn(
