@@ -34,6 +34,13 @@ async function kept(rounds, act) {
   return (bytes() - before) / (rounds - first)
 }
 
+async function gone(held) {
+  while (held() !== undefined) {
+    await new Promise(setImmediate)
+    global.gc()
+  }
+}
+
 const stories = {
   /** Limiters that live, with a key each. */
   async limiters(algorithm) {
@@ -59,17 +66,23 @@ const stories = {
     return { bytesEach, size: store.size }
   },
 
-  /** The same on Redis. */
-  async closedOnRedis({ rounds, port, prefix }) {
+  /** The same on Redis; those that are dropped instead of closed have one name. */
+  async onRedis({ rounds, port, prefix, isDropped }) {
     const client = createClient({ socket: { host: '127.0.0.1', port } })
     await client.connect()
     const store = redisStore(client, { prefix })
+    let last
     const use = async (k) => {
-      const limiter = createLimiter(gcra({ rate: '100/s', burst: 1 }), { name: `tenant-${k}`, store })
+      const limiter = createLimiter(gcra({ rate: '100/s', burst: 1 }), { name: isDropped ? 'tenant' : `tenant-${k}`, store })
       await Promise.all([limiter.consume('key'), limiter.consume('key')])
-      limiter.close()
+      if (isDropped) last = new WeakRef(limiter)
+      else limiter.close()
     }
-    const bytesEach = await kept(rounds, (k) => Promise.all(Array.from({ length: 100 }, (_, n) => use(100 * k + n))))
+    const bytesEach = await kept(rounds, async (k) => {
+      await Promise.all(Array.from({ length: 100 }, (_, n) => use(100 * k + n)))
+      // A timer holds on to a limiter for a while after its last call.
+      if (k === rounds - 1) await gone(() => last?.deref())
+    })
     client.destroy()
     return { bytesEach: bytesEach / 100 }
   },

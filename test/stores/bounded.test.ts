@@ -32,6 +32,8 @@ describe('a limiter in memory with one key', () => {
   })
 })
 
+const onRedis = (isDropped: boolean) => ({ rounds: 100, port: inject('redisPort'), prefix: `test:${randomUUID()}`, isDropped })
+
 describe('nothing is left behind by', () => {
   /**
    * A process keeps a little for itself. What would be left of a limiter, a name or a set of
@@ -46,8 +48,11 @@ describe('nothing is left behind by', () => {
   })
 
   test('limiters that are made, used and closed on one Redis store', async () => {
-    const argument = { rounds: 100, port: inject('redisPort'), prefix: `test:${randomUUID()}` }
-    expect((await story<Kept>('closedOnRedis', argument)).bytesEach).toBeLessThan(NOTHING)
+    expect((await story<Kept>('onRedis', onRedis(false))).bytesEach).toBeLessThan(NOTHING)
+  })
+
+  test('limiters that are made, used and dropped on one Redis store', async () => {
+    expect((await story<Kept>('onRedis', onRedis(true))).bytesEach).toBeLessThan(NOTHING)
   })
 
   test('updates, also while keys in use were last seen under old numbers', async () => {

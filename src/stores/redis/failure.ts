@@ -3,6 +3,7 @@ import { SluiceError } from '../../errors.ts'
 
 /**
  * Clients put words of their own before those of the server, and some put theirs in place of its.
+ * One writes a colon behind the code.
  */
 const BEFORE = String.raw`^(?:\w*Error: |An error was signalled by the server: - )?`
 
@@ -47,8 +48,8 @@ const PERMISSIONS = 'let the user run EVAL, EVALSHA, TIME and the commands of th
 
 /** Errors that say something about one decision, and nothing about the next. */
 const ISOLATED: readonly Advice[] = [
-  [saying('SLUICE .* the format '), 'another version of Sluice wrote it: run that version or a later one, or delete the key'],
-  [saying('SLUICE '), 'something else wrote it: delete the key, or give redisStore another prefix'],
+  [saying('SLUICE:? .* the format '), 'another version of Sluice wrote it: run that version or a later one, or delete the key'],
+  [saying('SLUICE:? '), 'something else wrote it: delete the key, or give redisStore another prefix'],
   [saying('WRONGTYPE'), 'something else wrote the key: delete it, or give redisStore another prefix'],
   [CROSS_SLOT, 'the keys of this decision are on several servers: use the client of a cluster, or redisStore({ hashTag })'],
   [saying('MOVED|ASK'), 'the server is a node of a cluster: use the client of a cluster'],

@@ -1,10 +1,11 @@
 /**
  * A store that answers later, made of a driver. It brings the parts that all such stores share:
  * batches, the denial cache, timeouts, circuit breakers and fallbacks. A limiter in memory carries
- * none of them.
+ * none of them. Batches, denial cache and circuit breakers are those of all limiters on the store.
  */
 import { invalid, onlyKnown } from '../../algorithms/rate.ts'
 import type { StoreDriver } from '../store.ts'
+import { Breakers } from './breakers.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { GuardedStore, type Watch } from './guarded-store.ts'
 import { ASYNC_STORE_OPTIONS, type AsyncStoreOptions, checkedBounds, checkedMaxBatch } from './options.ts'
@@ -15,6 +16,7 @@ export class AsyncStore<D extends StoreDriver = StoreDriver> {
   readonly shared: boolean
   readonly driver: D
   readonly #dispatcher: Dispatcher
+  readonly #breakers = new Breakers()
 
   /** `who`: the function that was given the options, for its errors. */
   constructor(driver: D, options: AsyncStoreOptions = {}, who = 'asyncStore') {
@@ -25,7 +27,7 @@ export class AsyncStore<D extends StoreDriver = StoreDriver> {
 
   /** For one limiter. */
   connect(watch: Watch): GuardedStore {
-    return new GuardedStore(this.driver, this.#dispatcher, watch)
+    return new GuardedStore(this.driver, this.#dispatcher, this.#breakers, watch)
   }
 }
 

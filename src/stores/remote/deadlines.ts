@@ -48,7 +48,6 @@ export class Deadlines {
   begin(question: AnyQuestion): void {
     const nowUs = this.#clock.nowUs()
     if (this.#first === undefined) this.#wake(nowUs)
-    question.sentUs = nowUs
     question.dueUs = this.#ranUs + this.#sliceSoFarUs(nowUs) + this.#timeoutUs
     question.isUnderWay = true
     question.before = this.#last
@@ -152,8 +151,6 @@ type AnyQuestion = Question<never>
  */
 export abstract class Question<T> {
   declare readonly step: Step
-  /** When it was asked. */
-  declare sentUs: number
   /** When it is given up, in running time. */
   declare dueUs: number
   declare isUnderWay: boolean
@@ -164,7 +161,6 @@ export abstract class Question<T> {
 
   constructor(step: Step, deadlines: Deadlines) {
     this.step = step
-    this.sentUs = 0
     this.dueUs = 0
     this.isUnderWay = false
     this.before = undefined

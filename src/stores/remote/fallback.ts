@@ -9,11 +9,15 @@ import { shareOf } from './share.ts'
 /** The policy of a limiter when its store fails. `throw`: the verb rejects with `STORE`. */
 export type FailurePolicy = 'throw' | 'allow' | 'deny' | 'local'
 
-/**
- * Decides a step that takes, asks or gives back. `retryUs`: how long until the store is tried
- * again. `sinceUs`: since when it is down.
- */
-export type Fallback = (step: Step, nowUs: number, retryUs: number, sinceUs: number) => Verdict[]
+export interface Outage {
+  /** How long until the store is tried again. */
+  retryUs(): number
+  /** For how long it has been down. */
+  openForUs(): number
+}
+
+/** Decides a step that takes, asks or gives back. */
+export type Fallback = (step: Step, nowUs: number, outage: Outage) => Verdict[]
 
 /** Undefined: nobody decides, and the failure is the answer. */
 export function fallbackFor(policy: FailurePolicy, localShare: number): Fallback | undefined {
@@ -66,7 +70,8 @@ function allowing(): Fallback {
 }
 
 /** Nothing fits until the store is tried again, and what is given back is dropped. */
-function denied(step: Step, nowUs: number, retryUs: number): Verdict[] {
+function denied(step: Step, nowUs: number, outage: Outage): Verdict[] {
+  const retryUs = outage.retryUs()
   return step.parts.map(({ cost, rule }): Verdict => {
     const rest = { remaining: 0, resetUs: retryUs, delayUs: 0, atUs: nowUs, enteredUs: nowUs, degraded: true }
     if (step.op === 'give' || step.op === 'settle' || step.op === 'renew' || cost === 0) return { outcome: 'allowed', retryUs: 0, ...rest }
@@ -89,17 +94,17 @@ function deciding(share: number): Fallback {
     shares.set(rule, made)
     return made
   }
-  return (step, nowUs, retryUs, sinceUs) => {
+  return (step, nowUs, outage) => {
     // There is no line here, and what is renewed is what this memory gave out.
     const op = step.op === 'line' ? 'take' : step.op
     const ofMemory = (part: Part) => (op === 'renew' ? part.with({ rule: shareFor(part.rule), cost: 0 }) : undefined)
     const parts = step.parts.map((part) => ofMemory(part) ?? new Part(part.limit, shareFor(part.rule), part.key, part.cost))
     // A cost above the share, but within the limit, must wait for the store.
     const isBounded = op === 'take' || op === 'ask'
-    if (isBounded && parts.some(({ rule, cost }) => cost > rule.capacity)) return denied(step, nowUs, retryUs)
+    if (isBounded && parts.some(({ rule, cost }) => cost > rule.capacity)) return denied(step, nowUs, outage)
     // The memory neither gives back nor settles charges of the store.
-    const isOfTheStore = step.op === 'give' && step.ofUs >= 0 && step.ofUs < sinceUs
-    if (step.op === 'settle' || isOfTheStore) return denied(step, nowUs, retryUs)
+    const isOfTheStore = step.op === 'give' && step.ofUs >= 0 && step.ofUs < nowUs - outage.openForUs()
+    if (step.op === 'settle' || isOfTheStore) return denied(step, nowUs, outage)
     // Nothing is booked ahead of the store's return: who may not act at once tries again.
     const verdicts = memory.apply(new Step(op, step.scope, parts, Math.min(step.aheadUs, 0), step.ofUs, undefined), nowUs)
     return verdicts.map((verdict) => ({ ...verdict, degraded: true }))

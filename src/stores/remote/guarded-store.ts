@@ -1,9 +1,9 @@
 /**
- * A remote store behind a circuit breaker. No step takes longer than the time it is given, whatever
- * the client is doing (deadlines.ts). The first that fails, or is not answered in time, opens the
- * breaker: from then on the failure policy decides at once, so that an outage costs one wait and
- * not one for each call. Meanwhile the store is probed, charging nothing, until it answers; then
- * the breaker closes.
+ * A remote store behind circuit breakers, for one limiter. No step takes longer than the time it is
+ * given, whatever the client is doing (deadlines.ts). The first that fails, or is not answered in
+ * time, opens the breaker of the store: from then on the failure policy of each of its limiters
+ * decides at once, so that an outage costs one wait and not one for each call. Meanwhile the store
+ * is probed, charging nothing, until it answers; then the breaker closes.
  *
  * A store whose parts fail one by one, as the nodes of a cluster do, names them (`shardOf`), and
  * each has a breaker of its own: the policy decides for the keys of a dead one, the store for all
@@ -20,10 +20,11 @@ import type { QueueClass } from '../queue/room.ts'
 import { SharedQueue } from '../queue/shared-queue.ts'
 import { Part, type Scope, Step } from '../step.ts'
 import type { Failures, StoreDriver } from '../store.ts'
-import { Breaker, FIRST_PAUSE_US, type Probe } from './breaker.ts'
+import { type Breaker, FIRST_PAUSE_US } from './breaker.ts'
+import type { Breakers, Member, Seat } from './breakers.ts'
 import { Deadlines, Question } from './deadlines.ts'
 import type { Dispatcher } from './dispatcher.ts'
-import { type FailurePolicy, type Fallback, fallbackFor } from './fallback.ts'
+import { type FailurePolicy, type Fallback, fallbackFor, type Outage } from './fallback.ts'
 import { type Health, UP_SINCE_EVER } from './health.ts'
 
 export interface Watch {
@@ -45,6 +46,10 @@ const WHOLE = ''
  * later.
  */
 const MOST_IN_A_ROW = 256
+/** Of an error of one decision only. */
+const NO_OUTAGE: Outage = { retryUs: () => FIRST_PAUSE_US, openForUs: () => 0 }
+/** What the fallback lent is its own, whenever that was. */
+const EVER: Outage = { retryUs: () => FIRST_PAUSE_US, openForUs: () => Number.POSITIVE_INFINITY }
 
 /** What a pending call needs of its store. */
 interface Guard {
@@ -54,21 +59,24 @@ interface Guard {
 }
 
 /** A pending call, whatever it makes of its verdicts. */
-type AnyCall = Pick<PendingCall<unknown>, 'step' | 'sentUs' | 'onAnswer' | 'rejectWith'>
+type AnyCall = Pick<PendingCall<unknown>, 'step' | 'closings' | 'onAnswer' | 'rejectWith'>
 
 /** A call that waits for its verdicts: its promise, and what is made of them. */
 class PendingCall<T> extends Question<readonly Verdict[]> {
   declare readonly promise: Promise<T>
   /** Whether the call has not returned yet: what is answered by then needed no store. */
   declare isAtOnce: boolean
+  /** How often a breaker of the store had closed when it was asked. */
+  declare readonly closings: number
   declare readonly read: (verdicts: readonly Verdict[]) => T
   declare readonly guard: Guard
   declare resolve: (answer: T) => void
   declare reject: (error: unknown) => void
 
-  constructor(step: Step, deadlines: Deadlines, read: (verdicts: readonly Verdict[]) => T, guard: Guard) {
+  constructor(step: Step, deadlines: Deadlines, closings: number, read: (verdicts: readonly Verdict[]) => T, guard: Guard) {
     super(step, deadlines)
     this.isAtOnce = true
+    this.closings = closings
     this.read = read
     this.guard = guard
     this.promise = new Promise((resolve, reject) => {
@@ -122,8 +130,9 @@ export class GuardedStore {
   /** Undefined: nobody decides while the store is down, the failure is thrown. */
   readonly #fallback: Fallback | undefined
   readonly #deadlines: Deadlines
-  /** By the name of the part; only those that have been open. */
-  readonly #breakers = new Map<string, Breaker>()
+  readonly #breakers: Breakers
+  readonly #member: Member
+  readonly #seat: Seat
   #health: Health = UP_SINCE_EVER
   #inARow = 0
   #isClosed = false
@@ -132,13 +141,21 @@ export class GuardedStore {
     inTurn: (finish) => this.#inTurn(finish),
   }
 
-  constructor(driver: StoreDriver, dispatcher: Dispatcher, watch: Watch) {
+  constructor(driver: StoreDriver, dispatcher: Dispatcher, breakers: Breakers, watch: Watch) {
     this.#driver = driver
     this.#dispatcher = dispatcher
     this.shared = driver.shared
     this.#watch = watch
     this.#fallback = fallbackFor(watch.onStoreError, watch.localShare)
     this.#deadlines = new Deadlines(watch.clock, watch.timeoutUs)
+    this.#breakers = breakers
+    this.#member = {
+      clock: watch.clock,
+      probe: (step, onWell, onIll) => this.#probe(step, onWell, onIll),
+      told: (error) => this.#told(error),
+    }
+    this.#seat = breakers.join(this.#member)
+    if (breakers.error !== undefined) this.#beginDown(breakers.error)
   }
 
   /** Down while any part of it is. */
@@ -154,7 +171,7 @@ export class GuardedStore {
   /** The answer of the fallback about what it lent. It counts that also when the store is back. */
   askFallback(step: Step): readonly Verdict[] {
     const nowUs = this.#watch.clock.nowUs()
-    return (this.#fallback ?? limited)(step, nowUs, FIRST_PAUSE_US, 0)
+    return (this.#fallback ?? limited)(step, nowUs, EVER)
   }
 
   open(scope: Scope): void {
@@ -172,7 +189,7 @@ export class GuardedStore {
   ask<T>(step: Step, read: (verdicts: readonly Verdict[]) => T): Promise<T> {
     const known = this.#known(step)
     if (known !== undefined) return this.#atOnce(known, read)
-    const call = new PendingCall(step, this.#deadlines, read, this.#guard)
+    const call = new PendingCall(step, this.#deadlines, this.#breakers.closings, read, this.#guard)
     const open = this.#openFor(step)
     if (open?.error !== undefined) this.#instead(call, open.error, open)
     else {
@@ -185,8 +202,8 @@ export class GuardedStore {
 
   /** Stops looking after the store. */
   close(): void {
+    if (!this.#isClosed) this.#breakers.leave(this.#seat)
     this.#isClosed = true
-    for (const breaker of this.#breakers.values()) breaker.stop()
     this.#deadlines.close()
   }
 
@@ -230,26 +247,25 @@ export class GuardedStore {
       return
     }
     const failure = asStoreError(error)
-    if (!failure.isolated) this.#goDown(call.step, failure, call.sentUs)
+    if (!failure.isolated) this.#goDown(call.step, failure, call.closings)
     this.#instead(call, failure, this.#openFor(call.step))
   }
 
   /** Answers by the failure policy. Only the store can forget a key. */
-  #instead(call: AnyCall, error: SluiceError, open: Breaker | undefined): void {
+  #instead(call: AnyCall, error: SluiceError, outage: Outage = NO_OUTAGE): void {
     if (this.#fallback === undefined || call.step.op === 'forget') {
       call.rejectWith(error)
       return
     }
-    const nowUs = this.#watch.clock.nowUs()
-    call.onAnswer(this.#fallback(call.step, nowUs, open?.retryUs(nowUs) ?? FIRST_PAUSE_US, open?.openedUs ?? nowUs))
+    call.onAnswer(this.#fallback(call.step, this.#watch.clock.nowUs(), outage))
   }
 
   /** The first open breaker of the parts that a step needs. */
   #openFor({ scope, parts }: Step): Breaker | undefined {
-    if (this.#health.error === undefined) return undefined
+    if (this.#breakers.error === undefined) return undefined
     for (const part of parts) {
-      const breaker = this.#breakers.get(this.#shardOf(scope, part))
-      if (breaker?.error !== undefined) return breaker
+      const open = this.#breakers.openAt(this.#shardOf(scope, part))
+      if (open !== undefined) return open
     }
     return undefined
   }
@@ -266,34 +282,28 @@ export class GuardedStore {
   /**
    * Which of several parts failed is not known: those that are well say so to their first probe.
    */
-  #goDown(step: Step, error: SluiceError, sentUs: number): void {
+  #goDown(step: Step, error: SluiceError, closings: number): void {
     if (this.#isClosed) return
-    const shards = new Map<string, Part[]>()
+    const byShard = new Map<string, Part[]>()
     for (const part of step.parts) {
       const shard = this.#shardOf(step.scope, part)
-      shards.set(shard, [...(shards.get(shard) ?? []), part])
+      byShard.set(shard, [...(byShard.get(shard) ?? []), part])
     }
-    for (const [shard, parts] of shards) {
-      const breaker = this.#breakers.get(shard) ?? new Breaker(this.#watch.clock, () => this.#tellHealth())
-      if (breaker.error !== undefined || sentUs < breaker.closedUs) continue
-      this.#breakers.set(shard, breaker)
-      breaker.open(error, this.#probing(new Step(step.op, step.scope, parts, step.aheadUs, step.ofUs, step.nowUs)))
-    }
-    this.#tellHealth()
+    const { op, scope, aheadUs, ofUs, nowUs } = step
+    const steps = [...byShard].map(([shard, parts]) => [shard, new Step(op, scope, parts, aheadUs, ofUs, nowUs)] as const)
+    this.#breakers.failed(new Map(steps), error, this.#member, closings)
   }
 
-  #probing(step: Step): Probe {
-    return (onWell, onIll) => {
-      const probe = new ProbeQuestion(step, this.#deadlines, onWell, (error) => {
-        if (!isOfTheStore(error) || asStoreError(error).isolated) onWell()
-        else if (!this.#isClosed) onIll()
-      })
-      this.#deadlines.begin(probe)
-      this.#probed(step).then(
-        () => probe.answered(),
-        (error) => probe.failed(error),
-      )
-    }
+  #probe(step: Step, onWell: () => void, onIll: () => void): void {
+    const probe = new ProbeQuestion(step, this.#deadlines, onWell, (error) => {
+      if (!isOfTheStore(error) || asStoreError(error).isolated) onWell()
+      else onIll()
+    })
+    this.#deadlines.begin(probe)
+    this.#probed(step).then(
+      () => probe.answered(),
+      (error) => probe.failed(error),
+    )
   }
 
   async #probed(step: Step): Promise<void> {
@@ -305,10 +315,16 @@ export class GuardedStore {
     if (failures?.[0] !== undefined) throw failures[0]
   }
 
-  /** Told when the first breaker opens, and when the last one closes. */
-  #tellHealth(): void {
-    if (this.#isClosed) return
-    const { error } = [...this.#breakers.values()].find((breaker) => breaker.error !== undefined) ?? {}
+  /** Its listeners are told when the limiter has been made. */
+  #beginDown(error: SluiceError): void {
+    const sinceUs = this.#watch.clock.nowUs() - this.#breakers.openForUs()
+    this.#health = { state: 'down', sinceMs: sinceUs / 1000, error }
+    queueMicrotask(() => {
+      if (!this.#isClosed && this.#health.state === 'down') this.#watch.onHealth(this.#health)
+    })
+  }
+
+  #told(error: SluiceError | undefined): void {
     const state = error === undefined ? 'up' : 'down'
     const isChange = state !== this.#health.state
     const sinceMs = isChange ? this.#watch.clock.nowUs() / 1000 : this.#health.sinceMs
