@@ -43,16 +43,9 @@ const UNIT_US: Readonly<Record<DurationUnit, number>> = {
 
 const UNITS = Object.keys(UNIT_US).join(', ')
 
-/** The units as others write them, in the singular, and a week. */
-const OTHERS_UNITS: Readonly<Record<DurationUnit | 'w', string>> = {
-  us: 'us µs usec microsecond',
-  ms: 'ms msec millisecond',
-  s: 's sec second',
-  min: 'm min minute',
-  h: 'h hr hour',
-  d: 'd day',
-  w: 'w week',
-}
+/** A duration in the units of others. */
+const OTHERS_DURATION =
+  /^(\d+(?:\.\d+)?) *(?:(?<us>us|µs|usec|microsecond)|(?<ms>ms|msec|millisecond)|(?<s>s|sec|second)|(?<min>m|min|minute)|(?<h>h|hr|hour)|(?<d>d|day)|(?<w>w|week))s?$/i
 
 const DURATION = /^(\d+(?:\.\d+)?) ?([a-z]+)$/
 
@@ -79,35 +72,24 @@ function wholeUs(amount: number, unitUs: number, written: unknown, what: string,
 
 /** What is wrong with a span of time that has no unit, or one of others. */
 function ruleForSpan(written: unknown): string {
-  const text = typeof written === 'number' || typeof written === 'string' ? String(written) : ''
-  const meant = /^\d+(\.\d+)?$/.test(text) ? ['s', 'ms'].map((unit) => `${text}${unit}`).filter((span) => reads(durationUs, span)) : []
-  if (meant.length > 0) return `of what? write '${meant.join("' or '")}'`
-  return `must be a number with a unit (${UNITS}), such as '500ms' or '10s'${didYouMean(durationUs, durationMeant(text))}`
+  const text = typeof written === 'object' ? '' : String(written)
+  if (/^\d+(\.\d+)?$/.test(text)) {
+    const inSeconds = Number(text) * UNIT_US.s > MAX_PERIOD_US ? '' : `'${text}s' or `
+    return `of what? write ${inSeconds}'${text}ms'`
+  }
+  return `must be a number with a unit (${UNITS}), such as '500ms' or '10s'${didYouMean(durationMeant(text))}`
 }
 
 /** `1 hour` as `1h`, `2 weeks` as `14d`; empty where there is no guess. */
 export function durationMeant(text: string): string {
-  const [, amount, word = ''] = /^(\d+(?:\.\d+)?) *([a-zµ]+)$/i.exec(text) ?? []
-  const one = word.toLowerCase().replace(/(..)s$/, '$1')
-  const [unit] = Object.entries(OTHERS_UNITS).find(([, words]) => words.split(' ').includes(one)) ?? []
-  if (unit === undefined) return ''
-  return unit === 'w' ? `${7 * Number(amount)}d` : `${amount}${unit}`
+  const match = OTHERS_DURATION.exec(text)
+  const [unit] = Object.entries(match?.groups ?? {}).find(([, word]) => word) ?? ['']
+  return unit === 'w' ? `${7 * Number(match?.[1])}d` : unit && `${match?.[1]}${unit}`
 }
-
-type Reads = (text: never, what: string) => unknown
 
 /** The end of a message. */
-function didYouMean(read: Reads, text: string): string {
-  return text !== '' && reads(read, text) ? `: did you mean '${text}'?` : ''
-}
-
-function reads(read: Reads, text: string): boolean {
-  try {
-    read(text as never, '')
-    return true
-  } catch {
-    return false
-  }
+function didYouMean(text: string): string {
+  return text && `: did you mean '${text}'?`
 }
 
 /** Its own units only: every object also inherits a `constructor`. */
@@ -127,7 +109,7 @@ export function paceOf(rate: Rate, what: string, capacity?: string): Pace {
   if (permits === 0 && capacity !== undefined) {
     throw invalid(what, rate, `must be at least 1 permit: for a limit that admits nothing write ${capacity}: 0`)
   }
-  const wholePermits = permitsOf(permits, `${what}: permits`, 1, () => didYouMean(paceOf, wholeRate(permits, per)))
+  const wholePermits = permitsOf(permits, `${what}: permits`, 1, () => didYouMean(wholeRate(permits, per)))
   const periodUs = durationUs(per, `${what}: period`)
   if (wholePermits > MAX_PERMITS_PER_US * periodUs) throw invalid(what, rate, 'must be at most 10 million permits per second')
   return lowestTerms(wholePermits, periodUs)
@@ -140,18 +122,10 @@ export function lowestTerms(permits: number, periodUs: number): Pace {
 
 function splitRate(rate: string, what: string): { permits: number; per: Duration } {
   const match = /^(\d+(?:\.\d+)?(?:e\d+)?) ?\/ ?(\d+(?:\.\d+)?)? ?([a-z]+)$/.exec(rate)
-  if (match !== null && isUnit(match[3] as string)) {
-    return { permits: Number(match[1]), per: `${match[2] ?? '1'}${match[3]}` as Duration }
-  }
-  const meant = didYouMean(paceOf, inOurWords(rate))
-  if (match === null) throw invalid(what, rate, `must be permits per time, such as '10/s', '100/min' or '5/10s'${meant}`)
+  if (isUnit(match?.[3] ?? '')) return { permits: Number(match?.[1]), per: `${match?.[2] ?? '1'}${match?.[3]}` as Duration }
+  const [, permits, per = ''] = /^(\d+(?:\.\d+)?) *(?:\/|per) *(.+)$/.exec(rate) ?? []
+  const meant = didYouMean(wholeRate(Number(permits), durationMeant(per.replace(/^(?=\D)/, '1'))))
   throw invalid(what, rate, `must be permits per time with a unit (${UNITS}), such as '10/s' or '5/10s'${meant}`)
-}
-
-/** `10/minute` and `10 per minute` as `10/min`. */
-function inOurWords(rate: string): string {
-  const [, permits, amount = '1', unit] = /^(\d+(?:\.\d+)?) *(?:\/|per) *(\d+(?:\.\d+)?)? *([a-zµ]+)$/i.exec(rate) ?? []
-  return wholeRate(Number(permits), durationMeant(`${amount}${unit}`))
 }
 
 /** 0.5 permits in `1s` as `1/2s`; empty where there is none, or no such text. */

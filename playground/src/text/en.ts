@@ -128,7 +128,7 @@ export const en = {
     /** What a field takes. */
     rules: {
       limit: 'a whole number from 0 to 1,000,000,000 (of a log, and of all six: 100,000)',
-      window: 'a duration with its unit, such as 500ms, 1s or 1min, up to 366d',
+      window: 'a duration such as 500ms, 1s or 1min, up to 366d',
       anchor: 'epoch or first',
       slots: 'a whole number from 1 to 100 that cuts the window into whole microseconds',
       capacity: 'a whole number from 0 to 1,000,000,000',

@@ -126,7 +126,7 @@ export const zh: Texts = {
     numbers: { window: (limit, window) => `每 ${window} ${limit} 次`, pace: (pace, most) => `${pace}，突发 ${most}` },
     rules: {
       limit: '0 到 1,000,000,000 的整数（日志和统一设置：最大 100,000）',
-      window: '带单位的时长，如 500ms、1s、1min，最长 366d',
+      window: '时长，如 500ms、1s、1min，最长 366d',
       anchor: 'epoch 或 first',
       slots: '1 到 100 的整数，且把窗口分成整微秒',
       capacity: '0 到 1,000,000,000 的整数',

@@ -86,7 +86,10 @@ describe('the factory', () => {
     [undefined, 'leakyBucket undefined must be an object with capacity, leak'],
     [{ capacity: -1, leak: '1/s' }, 'leakyBucket capacity -1 must be a whole number from 0 to 1,000,000,000'],
     [{ capacity: 1, leak: '0/s' }, 'leakyBucket leak "0/s" must be at least 1 permit: for a limit that admits nothing write capacity: 0'],
-    [{ capacity: 1, leak: 'fast' }, "leakyBucket leak \"fast\" must be permits per time, such as '10/s', '100/min' or '5/10s'"],
+    [
+      { capacity: 1, leak: 'fast' },
+      "leakyBucket leak \"fast\" must be permits per time with a unit (us, ms, s, min, h, d), such as '10/s' or '5/10s'",
+    ],
     [{ capacity: 1, leak: '11/us' }, 'leakyBucket leak "11/us" must be at most 10 million permits per second'],
     [{ capacity: 36_526, leak: '1/d' }, 'leakyBucket capacity 36526 must be at most 26062 at this rate, to be counted exactly'],
     [{ capacity: 1, leak: '1/s', rate: '1/s' }, 'leakyBucket "rate" is not an option: it has capacity, leak'],
