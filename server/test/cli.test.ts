@@ -188,7 +188,7 @@ describe('sluice serve', () => {
     [['--health-port', '70000'], '--health-port "70000" must be a whole number from 0 to 65535'],
     [['--drain', '-1'], '--drain'],
     [['--drain', '5'], "--drain \"5\" of what? write '5s' or '5ms'"],
-    [['--drain', '0'], '--drain "0" must be a number with a unit'],
+    [['--drain', '0'], "--drain \"0\" of what? write '0s' or '0ms'"],
     [['--grace', 'x'], '--grace "x" must be a number with a unit'],
     [['--grace', '1 hour'], "did you mean '1h'?"],
     [['--grace', '25h'], '--grace "25h" must be from 0s to 1d'],

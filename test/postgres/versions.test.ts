@@ -3,6 +3,7 @@
  * other tests use. From the npm registry.
  */
 import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { startPostgresFrom } from '../../scripts/postgres-server.mjs'
@@ -37,10 +38,16 @@ describe.skipIf(missing !== undefined).each(['13', '18'])('on PostgreSQL %s', (v
     const limiters = [0, 1, 2].map(() => createLimiter(limits, { ...options, store: store({ denialCache: false, maxBatch: 2 }) }))
     const asked = Array.from({ length: 300 }, (_, k) => limiters[k % 3]?.consume({ user: `u${k % 5}`, tenant: `t${k % 2}` }))
     expect((await Promise.all(asked)).filter((decision) => decision?.allowed)).toHaveLength(180)
-    const brief = createLimiter(gcra({ rate: '1000/s', burst: 1 }), { name: 'brief', store: store() })
-    for (let turn = 0; turn < 40; turn++) await Promise.all(Array.from({ length: 64 }, (_, k) => brief.consume(`${turn}:${k}`)))
-    const { rows } = await pool.query(`SELECT count(*)::int AS left FROM ${table}`)
-    expect(rows[0].left).toBeLessThan(40 * 64 * 0.9)
+    const others = createLimiter(gcra({ rate: '1/h', burst: 1 }), { name: 'others', store: store() })
+    const twoThousand = async () => {
+      for (let turn = 0; turn < 40; turn++) await Promise.all(Array.from({ length: 50 }, () => others.consume(randomUUID())))
+    }
+    await twoThousand()
+    await pool.query(`UPDATE ${table} SET idle_us = 1`)
+    await twoThousand()
+    const { rows } = await pool.query(`SELECT count(*)::int AS all_rows, count(*) FILTER (WHERE idle_us = 1)::int AS idle FROM ${table}`)
+    expect(rows[0].all_rows - rows[0].idle).toBe(2_000)
+    expect(rows[0].idle).toBeLessThan(200)
     await close()
     await server.remove()
   })

@@ -37,10 +37,7 @@ const MOST_ATTEMPTS = 1_000
  * rows shall not wait for ever.
  */
 const SILENCE_US = 10_000_000
-/**
- * A page has some 30 rows at least. So twice as many rows are looked at as are new, and idle rows
- * are never more than those in use.
- */
+/** New rows that pay for a sweep: see schema.ts. */
 const ROWS_FOR_A_SWEEP = 16
 const MOST_SWEEPS = 8
 
@@ -51,7 +48,7 @@ export class PostgresDriver implements StoreDriver {
   readonly #query: Query
   readonly #options: PostgresDriverOptions
   readonly #calls: Calls
-  /** New rows since a page was last looked at. */
+  /** New rows since the last sweep. */
   #newRows = 0
 
   constructor(query: Query, options: PostgresDriverOptions) {
@@ -80,7 +77,7 @@ export class PostgresDriver implements StoreDriver {
    */
   async probe({ scope }: Step): Promise<void> {
     const ids = arrayOf(new Array<string>(4).fill(`${scope.name}::`), quoted)
-    const values = [ids, '{-1,-1,NULL,NULL}', '{NULL,"","",""}', '{0,0,0,0}', '{NULL,NULL,1,1}', '0']
+    const values = [ids, '{-1,-1,NULL,NULL}', '{NULL,"","",""}', '{0,0,0,0}', '{NULL,NULL,1,1}', NEVER_LATE, '0']
     await this.#migrated(this.#swapText, values).catch((error) => Promise.reject(storeError(error)))
   }
 
@@ -133,7 +130,8 @@ export class PostgresDriver implements StoreDriver {
   }
 
   /**
-   * Writes rows. Answers with the groups of which others have written one: these are decided again.
+   * Writes rows. Answers with the groups of which others have written one, or a new one came late:
+   * these are decided again.
    */
   async #swap(groups: readonly Group[]): Promise<Group[]> {
     if (groups.length === 0) return []
@@ -145,7 +143,7 @@ export class PostgresDriver implements StoreDriver {
   }
 
   get #swapText(): string {
-    const values = ['text[]', 'bigint[]', 'bytea[]', 'bigint[]', 'int[]', 'int'].map((type, k) => `$${k + 1}::text::${type}`)
+    const values = ['text[]', 'bigint[]', 'bytea[]', 'bigint[]', 'int[]', 'bigint', 'int'].map((type, k) => `$${k + 1}::text::${type}`)
     return `SELECT * FROM ${this.#options.names.swap}(${values.join(', ')})`
   }
 
@@ -169,6 +167,7 @@ export class PostgresDriver implements StoreDriver {
         rows.map(({ group }) => numbers.get(group)),
         String,
       ),
+      `${Math.min(...groups.map(({ readUs }) => readUs))}`,
       `${this.#sweepsFor(rows)}`,
     ]
   }
@@ -207,6 +206,8 @@ export class PostgresDriver implements StoreDriver {
   }
 }
 
+/** A time of reading that is still to come. */
+const NEVER_LATE = `${Number.MAX_SAFE_INTEGER}`
 const TOO_MANY = `Postgres: others wrote the same rows first ${MOST_ATTEMPTS} times in a row, and it is not charged`
 const SILENCE_S = SILENCE_US / 1_000_000
 const SILENT = `Postgres: no answer for ${SILENCE_S} s, and it may have been charged: make the client with a timeout, and with keepAlive`

@@ -35,7 +35,8 @@ const ISOLATED: readonly Advice[] = [
   [/^54000$/, 'the state or the key is too large for a row'],
 ]
 
-const SET_UP = 'run what `sluice migrate --postgres` prints, or give postgresStore { migrate: true }'
+const SET_UP =
+  'the table is missing or of an older version of Sluice: run what `sluice migrate --postgres` prints, or give postgresStore { migrate: true }'
 
 /** Errors of a server or a connection that is not well: the next decision would fail too. */
 const OUTAGES: readonly Advice[] = [

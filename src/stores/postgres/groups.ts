@@ -55,14 +55,14 @@ export class Row {
     this.group = group
   }
 
-  /** As the database holds it. */
+  /** As the database holds it. One without bytes waits for the state of a late insert. */
   use(version: string | undefined, bytes: Uint8Array | undefined): void {
     this.version = version
     this.record = undefined
     this.damage = undefined
     this.isChanged = false
     try {
-      if (bytes !== undefined) this.record = readState(bytes, 0)
+      if (bytes !== undefined && bytes.length > 0) this.record = readState(bytes, 0)
     } catch (error) {
       this.damage = damaged(this.id, error)
     }
@@ -77,6 +77,8 @@ export class Row {
 export class Group {
   readonly jobs: Job[] = []
   readonly rows: Row[] = []
+  /** The server's time by which it was decided, read after its rows. */
+  readUs = 0
 
   /** Makes bytes of what has changed. Tells whether there is anything to write. */
   encode(): boolean {
@@ -92,6 +94,7 @@ export class Group {
 
   /** Decides what is not given up, in the order of the calls. */
   decide(serverUs: number): void {
+    this.readUs = serverUs
     for (const job of this.jobs) {
       job.failure = undefined
       try {

@@ -16,7 +16,7 @@ export async function inspectRows(client: PostgresClient, table: string, limiter
   // Behind it stands the name of a limit, which has no colon; of other keys that begin alike there
   // may be millions.
   const isOfKey = "strpos(substr(id, length($1) + 1), ':') = 0"
-  const text = `SELECT ${columns} FROM ${namesOf(table).table} WHERE id > $1 AND id < $2 AND ${isOfKey} ORDER BY id`
+  const text = `SELECT ${columns} FROM ${namesOf(table).table} WHERE id > $1 AND id < $2 AND ${isOfKey} AND state <> '' ORDER BY id`
   // The sign behind the colon, in the order of the ids.
   const rows = await queryOf(client)(text, [`${before}:`, `${before};`]).catch((error) => Promise.reject(storeError(error)))
   return rows.flatMap(({ id, state, idle_us, now_us }) => {
