@@ -13,7 +13,7 @@ import { functionsIn, keyFunction } from './key-source.ts'
 import type { KeyFunction } from './keys.ts'
 import { LateUsers } from './late-users.ts'
 import { type AnyCost, type AnyKey, type AnyLimiter, checkingDelays, type LimiterSource, limiterSource } from './limiters.ts'
-import { noticeLimiter, PerRequestMisuse } from './misuse.ts'
+import { PerRequestMisuse } from './misuse.ts'
 import { isNearLimit } from './near-limit.ts'
 import { choicesOf, type HttpChoices, type HttpOptions, hasLimits, hasOwnLimits, type Told, withoutNames } from './options.ts'
 import { checkHttpOptions } from './options-check.ts'
@@ -65,7 +65,6 @@ export class Gate<Native, Connection = unknown> {
     this.#writer = shadow ? undefined : headerWriter(headers)
     this.#refusals = new Refusals(this.#choices)
     this.#signalOf = signalOf
-    if (typeof this.#limiters !== 'function') noticeLimiter(this.#limiters)
     if (hasLimits(options)) this.#misuse = new PerRequestMisuse()
   }
 

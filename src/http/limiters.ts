@@ -5,7 +5,7 @@ import { SluiceError, shown } from '../errors.ts'
 import type { Decision } from '../limiter/decision.ts'
 import type { Cost, Key } from '../limiter/input.ts'
 import { createLimiter, opened } from '../limiter/limiter.ts'
-import { noticeStore } from '../limiter/misuse.ts'
+import { noticeMemory } from '../limiter/misuse.ts'
 import type { LimiterOptions, Limits } from '../limiter/options.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
 import type { FailurePolicy } from '../stores/remote/fallback.ts'
@@ -68,7 +68,7 @@ function byNumbers<Native>(
 ): (native: Native) => MaybePromise<AnyLimiter> {
   unnamed += 1
   const shared = { name: `by-request-${unnamed}`, store: memoryStore(), ...options }
-  noticeStore(shared.store)
+  noticeMemory(shared.store, options)
   const ready = new Map<string, AnyLimiter>()
   const limiterOf = (limits: Limits): AnyLimiter => {
     // A limit as JSON is its type and its numbers.

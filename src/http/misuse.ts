@@ -1,5 +1,4 @@
 /** Mistakes in the use of the middleware itself, noticed while it is used. */
-import type { Store } from '../stores/store.ts'
 import { explainOnce } from './warnings.ts'
 
 /** So many, because a test may well make one and use it at once. */
@@ -25,21 +24,4 @@ export class PerRequestMisuse {
     madeAndUsedAtOnce += 1
     if (madeAndUsedAtOnce === MADE_AND_USED_AT_ONCE) explainOnce('SLUICE_LIMITER_PER_REQUEST')
   }
-}
-
-interface Named {
-  readonly name: string
-  readonly store: Store | undefined
-}
-
-/** The limiters in use by name; not held on to, so that one that was dropped may be made again. */
-const named = new Map<string, WeakRef<Named>>()
-
-/** Limiters without a name have one of their own. */
-export function noticeLimiter(limiter: Named): void {
-  // Cloudflare Workers have it since the compatibility date of 2025-05-05.
-  if (typeof WeakRef === 'undefined') return
-  const known = named.get(limiter.name)?.deref()
-  if (known !== undefined && known !== limiter) explainOnce('SLUICE_SAME_NAME', limiter.name)
-  named.set(limiter.name, new WeakRef(limiter))
 }

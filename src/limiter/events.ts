@@ -98,7 +98,16 @@ type Handler = (typeof HANDLERS)[number]
 /** A listener that was added: one that was added twice has two. */
 interface Seat {
   readonly listener: Listener
-  hasFailed: boolean
+}
+
+/** Functions that have failed, by what they listen to: each is told of once. */
+const failing = new Map(HANDLERS.map((name) => [name, new WeakSet<object>()]))
+
+function warnOfFailure(fn: object, name: Handler, limiter: string, error: unknown): void {
+  const told = failing.get(name)
+  if (told?.has(fn)) return
+  told?.add(fn)
+  warn('SLUICE_LISTENER', `${name} of limiter '${limiter}' failed: ${String(error)}`, error)
 }
 
 export class Listeners {
@@ -113,7 +122,7 @@ export class Listeners {
       const fn: unknown = listener[name]
       if (fn !== undefined && typeof fn !== 'function') throw invalid(name, fn, 'must be a function')
     }
-    const seat = { listener, hasFailed: false }
+    const seat = { listener }
     this.#set([...this.#all, seat])
     return () => this.#set(this.#all.filter((other) => other !== seat))
   }
@@ -141,13 +150,10 @@ export class Listeners {
   }
 
   #tellEach(name: Handler, event: FailureEvent | HealthEvent | DecisionEvent | ReleaseEvent): void {
-    for (const seat of this.#all) {
-      const failed = (error: unknown) => {
-        if (!seat.hasFailed) warn('SLUICE_LISTENER', `${name} of limiter '${event.limiter}' failed: ${String(error)}`, error)
-        seat.hasFailed = true
-      }
+    for (const { listener } of this.#all) {
+      const failed = (error: unknown) => warnOfFailure(listener[name] as object, name, event.limiter, error)
       try {
-        const told: unknown = seat.listener[name]?.(event as never)
+        const told: unknown = listener[name]?.(event as never)
         // An async listener that fails would otherwise be an unhandled rejection, which ends a
         // process.
         if (told instanceof Promise) told.catch(failed)

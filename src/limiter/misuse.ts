@@ -1,6 +1,5 @@
 /** Set-ups that look right and limit nothing, or less than they say. Each is told once. */
 import { warnOnce } from '../errors.ts'
-import type { MemoryStore } from '../stores/memory/memory-store.ts'
 import type { Scope, Store } from '../stores/store.ts'
 import { isOneOfSeveral } from './processes.ts'
 
@@ -8,9 +7,9 @@ export const MISUSE = {
   SLUICE_LIMITER_PER_REQUEST:
     'A limiter is made for each call, so that nothing is ever limited. Make it once, outside of the handler: one limiter holds any number of keys.',
   SLUICE_SAME_NAME:
-    'Two limiters have one name: in a store that they share they share their state. Give each its own name, or use one limiter in both places.',
+    'Two open limiters of one name and one store have other numbers, and share their states. Give each its own name, or use one and update() it, or close() the first.',
   SLUICE_MEMORY_PER_PROCESS:
-    'Limits are kept in the memory of one of several processes: together they admit as many times the limit. Use a store that they share: sqliteStore(path) of sluice/sqlite on one machine, redisStore(client) on several.',
+    'Limits are kept in the memory of one of several processes: together they admit as many times the limit. Use a store that they share: sqliteStore(path) of sluice/sqlite on one machine, redisStore(client) on several. If each process shall have its own, say store: memoryStore().',
 } as const
 
 /** A limiter that was made, as far as it is looked at here. */
@@ -20,28 +19,44 @@ interface Made {
   scope(): Scope
 }
 
-/** So many, because tests make limiters and use them at once. */
-const MADE_AND_USED_AT_ONCE = 10
+interface Options {
+  readonly store?: unknown
+  readonly clock?: unknown
+}
 
-let madeAndUsedAtOnce = 0
-
-export function noticeMade(limiter: Made, options: { readonly store?: unknown; readonly clock?: unknown }): void {
-  const { store } = limiter
-  noticeStore(store)
+export function noticeMade(limiter: Made, options: Options): void {
   if (options.store !== undefined) noticeName(limiter)
-  else if (options.clock === undefined) queueMicrotask(() => noticeUse(store as MemoryStore))
+  // What runs at once may well be limited for each process, and for each batch of jobs.
+  if (!limiter.scope().limits.some(({ rule }) => rule.algorithm.untilReleased)) noticeMemory(limiter.store, options)
 }
 
-/** At the end of the turn in which it was made. */
-function noticeUse(store: MemoryStore): void {
-  if (store.size === 0) return
-  madeAndUsedAtOnce += 1
-  if (madeAndUsedAtOnce === MADE_AND_USED_AT_ONCE) warnOnce('SLUICE_LIMITER_PER_REQUEST', MISUSE.SLUICE_LIMITER_PER_REQUEST)
+/** `options`: those that the store was made by, or for. A test has a clock of its own. */
+export function noticeMemory(store: Store, options: Options): void {
+  if (store.mode !== 'sync' || store.shared) return
+  if (options.store === undefined) noticeProcess()
+  if (options.clock === undefined && typeof WeakRef !== 'undefined') noticeDropped(store)
 }
 
-/** A memory of this process alone, though there are others that serve the same. */
-export function noticeStore(store: Store): void {
-  if (store.mode === 'sync' && !store.shared && isOneOfSeveral()) warnOnce('SLUICE_MEMORY_PER_PROCESS', MISUSE.SLUICE_MEMORY_PER_PROCESS)
+let isLookedAt = false
+
+function noticeProcess(): void {
+  if (isLookedAt) return
+  isLookedAt = true
+  if (isOneOfSeveral()) warnOnce('SLUICE_MEMORY_PER_PROCESS', MISUSE.SLUICE_MEMORY_PER_PROCESS)
+}
+
+const MOST_LOOKED_AT = 100
+/** The last memories that were made, in a ring. */
+const memories: WeakRef<Store>[] = []
+let next = 0
+
+/** A handler that makes a limiter for each call leaves behind memories that nothing holds any more. */
+function noticeDropped(store: Store): void {
+  if (memories.length === MOST_LOOKED_AT && memories.every((memory) => memory.deref() === undefined)) {
+    warnOnce('SLUICE_LIMITER_PER_REQUEST', MISUSE.SLUICE_LIMITER_PER_REQUEST)
+  }
+  memories[next] = new WeakRef(store)
+  next = (next + 1) % MOST_LOOKED_AT
 }
 
 /** The open limiters of a store by name; not held on to. */
@@ -54,8 +69,21 @@ function noticeName(limiter: Made): void {
   const { name, store } = limiter
   const inStore = named.get(store) ?? new Map<string, WeakRef<Made>>()
   const known = inStore.get(name)?.deref()
-  if (known !== undefined && numbersOf(known) !== numbersOf(limiter)) warnOnce('SLUICE_SAME_NAME', `${MISUSE.SLUICE_SAME_NAME} (${name})`)
+  if (known !== undefined && numbersOf(known) !== numbersOf(limiter)) {
+    warnOnce('SLUICE_SAME_NAME', `${MISUSE.SLUICE_SAME_NAME} (${name})`, undefined, 'SLUICE_SAME_NAME')
+  }
+  forgetDropped(inStore)
   named.set(store, inStore.set(name, new WeakRef(limiter)))
+}
+
+/** Looks at the two oldest: more than one, so that it shrinks faster than it grows. */
+function forgetDropped(inStore: Map<string, WeakRef<Made>>): void {
+  for (let k = 0; k < 2; k++) {
+    const [name, limiter] = inStore.entries().next().value ?? []
+    if (name === undefined) return
+    inStore.delete(name)
+    if (limiter?.deref() !== undefined) inStore.set(name, limiter)
+  }
 }
 
 function numbersOf(limiter: Made): string {

@@ -8,7 +8,7 @@ interface Host {
     getBuiltinModule?(name: string): { readonly isWorker?: boolean } | undefined
   }
   readonly navigator?: { readonly userAgent?: string }
-  readonly Deno?: { readonly permissions: { querySync(wanted: { name: 'env'; variable: string }): { readonly state: string } } }
+  readonly Deno?: { readonly permissions?: { querySync?(wanted: { name: 'env'; variable: string }): { readonly state: string } } }
 }
 
 /**
@@ -39,6 +39,6 @@ function isOneOfPm2(host: Host): boolean {
 
 /** Deno throws, or asks at the terminal, where a program reads one that it was not allowed. */
 function variable({ process, Deno }: Host, name: string): string | undefined {
-  const { state } = Deno?.permissions.querySync({ name: 'env', variable: name }) ?? { state: 'granted' }
+  const { state } = Deno?.permissions?.querySync?.({ name: 'env', variable: name }) ?? { state: 'granted' }
   return state === 'granted' ? process?.env?.[name] : undefined
 }

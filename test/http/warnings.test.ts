@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { byIp } from '../../src/http/by-ip.ts'
 import { Gate } from '../../src/http/gate.ts'
-import { createLimiter, gcra } from '../../src/index.ts'
+import { createLimiter, gcra, memoryStore } from '../../src/index.ts'
 import { asyncStore } from '../../src/stores/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 
@@ -156,14 +156,16 @@ describe('misconfiguration is explained once, under its code', () => {
     expect(codes()).toEqual(['SLUICE_LIMITER_PER_REQUEST'])
   })
 
-  test('two limiters with one name, not one limiter in two places', () => {
-    const api = createLimiter(limit, { name: 'api' })
+  test('two limiters with one name and other numbers on one store, not one limiter in two places', () => {
+    const store = memoryStore()
+    const api = createLimiter(limit, { name: 'api', store })
     new Gate({ limiter: api }, noConnection)
     new Gate({ limiter: api }, noConnection)
     new Gate({ limit }, noConnection)
     new Gate({ limit }, noConnection)
+    new Gate({ limit: gcra({ rate: '2/s', burst: 3 }), limiterOptions: { name: 'api', store: memoryStore() } }, noConnection)
     expect(codes()).toEqual([])
-    new Gate({ limiter: createLimiter(limit, { name: 'api' }) }, noConnection)
+    new Gate({ limit: gcra({ rate: '2/s', burst: 3 }), limiterOptions: { name: 'api', store } }, noConnection)
     expect(codes()).toEqual(['SLUICE_SAME_NAME'])
     expect(warned[0]?.message).toContain('(api)')
     expect(api.name).toBe('api')

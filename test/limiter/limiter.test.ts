@@ -730,11 +730,12 @@ describe('listeners', () => {
     limiter.listen({ onDecision: listen })
     subscribe('sluice:decision', listen)
     expect(limiter.consume('key').allowed).toBe(true)
-    expect(limiter.tryAcquire('key')).toBe(true)
-    expect((await limiter.acquire('key')).allowed).toBe(true)
+    expect(limiter.tryAcquire('other')).toBe(true)
+    expect((await limiter.acquire('third')).allowed).toBe(true)
+    expect(createLimiter(limit, { clock: fakeClock(), onDecision }).tryAcquire('key')).toBe(true)
     await new Promise(setImmediate)
     process.off('warning', warned)
-    expect(heard.length).toBe(6)
+    expect(heard.length).toBe(7)
     expect(warnings).toEqual([
       expect.objectContaining({
         code: 'SLUICE_LISTENER',

@@ -2,6 +2,8 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { fixedWindow, gcra, memoryStore } from '../../src/index.ts'
 import { asyncStore } from '../../src/stores/index.ts'
@@ -35,9 +37,9 @@ async function codes(): Promise<string[]> {
 }
 
 /** What a server answers whose handler begins so. */
-async function answersOf(requests: number, isAllowed: () => boolean): Promise<number[]> {
-  const server = createServer((_request, response) => {
-    response.statusCode = isAllowed() ? 200 : 429
+async function answersOf(requests: number, isAllowed: () => boolean | Promise<boolean>): Promise<number[]> {
+  const server = createServer(async (_request, response) => {
+    response.statusCode = (await isAllowed()) ? 200 : 429
     response.end()
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -52,23 +54,55 @@ async function answersOf(requests: number, isAllowed: () => boolean): Promise<nu
   }
 }
 
-test('a limiter made in a handler, which refuses nobody', async () => {
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+/** What nothing holds any more is gone. */
+async function collected(): Promise<void> {
+  await new Promise(setImmediate)
+  collect()
+}
+
+type Library = Awaited<ReturnType<typeof fresh>>
+
+test.each<[where: string, isAllowed: (library: Library) => boolean | Promise<boolean>]>([
+  ['in a handler', ({ createLimiter }) => createLimiter(limit).tryAcquire('ann')],
+  [
+    'in a handler that awaits before it asks',
+    async ({ createLimiter }) => {
+      const limiter = createLimiter(limit)
+      const user = await Promise.resolve('ann')
+      return limiter.tryAcquire(user)
+    },
+  ],
+  [
+    'in a handler, with its store',
+    ({ createLimiter, memoryStore }) => createLimiter(limit, { name: 'api', store: memoryStore() }).tryAcquire('ann'),
+  ],
+])('a limiter made %s, which refuses nobody', async (_where, isAllowed) => {
   const library = await fresh()
-  const answers = await answersOf(20, () => library.createLimiter(limit).tryAcquire('ann'))
+  const answers = await answersOf(100, () => isAllowed(library))
   expect(answers.every((status) => status === 200)).toBe(true)
+  await collected()
+  await answersOf(1, () => isAllowed(library))
   expect(await codes()).toEqual(['SLUICE_LIMITER_PER_REQUEST'])
   expect(warnings[0]?.message).toContain('Make it once, outside of the handler')
 })
 
-test('not a limiter made once, nor one whose clock or store is given', async () => {
-  const library = await fresh()
-  const limiter = library.createLimiter(limit)
-  await answersOf(20, () => limiter.tryAcquire('ann'))
+test('not limiters that are held, that share a store, of tests, or of what runs at once', async () => {
+  const { concurrency, createLimiter } = await fresh()
   const store = memoryStore()
-  for (let k = 0; k < 20; k++) {
-    library.createLimiter(limit, { clock: fakeClock() }).tryAcquire('ann')
-    library.createLimiter(limit, { name: 'api', store }).tryAcquire('ann')
-  }
+  const byTenant: unknown[] = []
+  const makers: readonly (() => unknown)[] = [
+    () => byTenant.push(createLimiter(limit)),
+    () => createLimiter(limit, { name: 'api', store }).tryAcquire('ann'),
+    () => createLimiter(limit, { clock: fakeClock() }).tryAcquire('ann'),
+    () => createLimiter(concurrency({ max: 2 })).run('batch', () => 'done'),
+  ]
+  for (const make of makers) for (let k = 0; k < 150; k++) await make()
+  await collected()
+  for (const make of makers) await make()
+  expect(byTenant).toHaveLength(151)
   expect(await codes()).toEqual([])
 })
 
@@ -83,7 +117,10 @@ test('two open limiters of one name with other numbers on one store', async () =
   library.createLimiter(faster, { name: 'api', store })
   library.createLimiter(fixedWindow({ limit: 1, window: '1s' }), { name: 'api', store })
   expect(await codes()).toEqual(['SLUICE_SAME_NAME'])
-  expect(warnings[0]?.message).toMatch(/use one limiter in both places\. \(api\)$/)
+  expect(warnings[0]?.message).toMatch(/^Two open limiters of one name and one store .* \(api\)$/)
+  // Of a thousand tenants one is enough.
+  library.createLimiter(limit, { name: 'other', store })
+  expect(await codes()).toEqual(['SLUICE_SAME_NAME'])
 })
 
 test('not one that was closed, updated, or made for the numbers of a request', async () => {
