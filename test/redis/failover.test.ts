@@ -5,10 +5,12 @@
  * time to live.
  */
 import { randomUUID } from 'node:crypto'
+import { createSentinel } from 'redis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type AsyncStore, createLimiter, gcra, type Limiter, type Limits, SluiceError, tokenBucket } from '../../src/index.ts'
-import { redisStore } from '../../src/stores/redis/index.ts'
+import { type RedisClient, redisStore } from '../../src/stores/redis/index.ts'
 import { redisKey, slotOf } from '../../src/stores/redis/keys.ts'
+import { ranFromGuide } from '../support/guide.ts'
 import { clientCases, type Opened } from '../support/redis-clients.ts'
 import { primaryOf, QUICK_MS, type RedisServer, startCluster, startSentinels, type Topology, until } from '../support/redis-servers.ts'
 
@@ -89,6 +91,34 @@ describe.each(clientCases.filter(({ topology }) => topology === 'sentinel'))('$n
     },
     PATIENCE_MS,
   )
+})
+
+test('redis with Sentinel, with the options of the guide, leaves a primary that was replaced and lives on', async () => {
+  const topology = await startSentinels(QUICK_MS)
+  const [sentinel, other] = topology.sentinels as [RedisServer, RedisServer]
+  // The block makes clients of all kinds: only that of Sentinel is wanted here.
+  const unused = () => ({ on() {}, async connect() {}, sendCommand() {} })
+  const modules = { redis: { createSentinel, createClient: unused, createCluster: unused } }
+  const servers = { 'limits.internal': sentinel, 's1.internal': sentinel, 'n1.internal': sentinel }
+  const ran = await ranFromGuide('redis.md', 'createSentinel({', ['sentinel'], servers, modules)
+  const client = ran.sentinel as ReturnType<typeof createSentinel>
+  const options = { name: 'api', store: redisStore(client as RedisClient), onStoreError: 'deny', storeTimeoutMs: 500 } as const
+  const limiter = createLimiter(gcra({ rate: '1/h', burst: 100_000 }), options)
+  // Under load it connects to the same server again when that one ends the connection.
+  const calls = setInterval(() => void limiter.consume('u1'), 20)
+  try {
+    await until(async () => !(await limiter.consume('u1')).degraded)
+    const before = await primaryOf(topology.servers)
+    await other.command('SENTINEL', 'FAILOVER', 'main')
+    await until(async () => `${await before?.command('ROLE')}`.startsWith('slave'))
+    await until(async () => !(await limiter.consume('u1')).degraded, 30_000)
+    await until(async () => limiter.health().state === 'up')
+  } finally {
+    clearInterval(calls)
+    limiter.close()
+    await client.destroy()
+    await topology.stop()
+  }
 })
 
 describe.each(clientCases.filter(({ topology }) => topology === 'cluster'))('$name in a cluster', (cell) => {

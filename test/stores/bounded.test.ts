@@ -52,7 +52,8 @@ describe('nothing is left behind by', () => {
   })
 
   test('limiters that are made, used and dropped on one Redis store', async () => {
-    expect((await story<Kept>('onRedis', onRedis(true))).bytesEach).toBeLessThan(NOTHING)
+    // One that the store held on to would keep 5,900 bytes.
+    expect((await story<Kept>('onRedis', onRedis(true))).bytesEach).toBeLessThan(500)
   })
 
   test('updates, also while keys in use were last seen under old numbers', async () => {
