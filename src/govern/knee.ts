@@ -36,12 +36,14 @@ export interface KneeState extends GovernorState {
   readonly isDip: boolean
   readonly windowsUntilDip: number
   /**
-   * The limit under which calls were last dropped, and how many windows ago: it stays below for a
-   * while.
+   * The limit under which calls last began to be dropped, and how many windows without drops ago:
+   * it stays below for a while.
    */
   readonly ceiling: number
   readonly ceilingWindows: number
   readonly calmWindows: number
+  /** While calls are dropped: the limit to go back to when that ends. Otherwise 0. */
+  readonly backTo: number
   /** The throughput before the limit last grew; 0 if it has not. */
   readonly throughputBefore: number
 }
@@ -137,6 +139,7 @@ export function knee(options: KneeOptions): Governor<KneeState> {
       ceiling: Number.POSITIVE_INFINITY,
       ceilingWindows: CEILING_WINDOWS,
       calmWindows: 0,
+      backTo: 0,
       throughputBefore: 0,
     },
     next(state, window) {
@@ -144,7 +147,7 @@ export function knee(options: KneeOptions): Governor<KneeState> {
       const limit = clamped(wanted.limit, bounds)
       // A dip that can go no further shows nothing more.
       const next = wanted.isDip && limit === state.limit ? settled(wanted) : wanted
-      const isCoarse = !next.hasPassed
+      const isCoarse = !next.hasPassed || next.backTo > 0
       return limit === state.limit ? { ...next, limit, isCoarse } : { ...next, limit, isCoarse, latencyMs: 0, pull: 0 }
     },
   }
@@ -152,11 +155,12 @@ export function knee(options: KneeOptions): Governor<KneeState> {
 
 /**
  * What is dropped at any limit, as far as is known: all of it at first, and then what does not
- * stand out.
+ * stand out. Far fewer drops are believed at once.
  */
 function withDrops(state: KneeState, window: Window): KneeState {
-  if (window.ok === 0) return state
-  const weight = state.reason === START ? 1 : isDropping(state, window) ? 0 : 0.1
+  const isFirst = state.reason === START
+  if (window.ok === 0 || (!isFirst && isDropping(state, window))) return state
+  const weight = isFirst || dropsOf(window) < state.baseDrops / 2 ? 1 : 0.1
   return { ...state, baseDrops: blend(state.baseDrops, dropsOf(window), weight), calmWindows: state.calmWindows + 1 }
 }
 
@@ -164,6 +168,7 @@ function judged(state: KneeState, window: Window, maxLatencyMs: number): KneeSta
   if (window.ok + window.dropped === 0) return state
   if (isDropping(state, window)) return afterDrops(state, window)
   if (window.ok === 0) return state
+  if (state.backTo > 0) return noMoreDrops(state)
   if (window.inflight < REACHED * state.limit) return unused(state, window)
   if (state.top !== undefined && state.isDip) return afterDip(state, state.top, window)
   if (state.top !== undefined && lossOf(state.top, window) > COSTLY) return afterLoss(state, state.top, window, maxLatencyMs)
@@ -190,12 +195,20 @@ function afterDrops(state: KneeState, window: Window): KneeState {
       limit: top.limit,
       baseDrops: drops,
       ceiling: Number.POSITIVE_INFINITY,
+      backTo: 0,
       reason: 'drops do not depend on the limit',
     }
   }
   const used = throughputOf(window) * window.latencyMs
   const lower = Math.min(0.95 * limit, Math.max(LEAST_FALL * limit, used))
+  if (isNew(state)) return { ...state, limit: Math.floor(lower), reason: 'drops' }
   return { ...fallen(below(state), window, lower), reason: 'drops' }
+}
+
+/** Drops count once, however long they went on: an outage is no reason to begin again at one. */
+function noMoreDrops(state: KneeState): KneeState {
+  const { limit, backTo } = state
+  return { ...settled(state), limit: Math.max(limit, backTo), backTo: 0, reason: 'no more drops' }
 }
 
 // The limit is not reached
@@ -322,12 +335,19 @@ function settled(state: KneeState): KneeState {
   return { ...state, top: undefined, isDip: false, growth: state.hasPassed ? SLOW_GROWTH : FAST_GROWTH, pull: 0 }
 }
 
-/** Not up to this limit again for a while. */
+/** Where drops begin: not up to this limit again for a while, but back near to it when they end. */
 function below(state: KneeState): KneeState {
-  const { limit, ceiling, ceilingWindows } = state
+  const { limit, ceiling, ceilingWindows, top, backTo } = state
+  if (backTo > 0) return state
   const isAgain = Math.abs(limit / ceiling - 1) < 0.1
   const windows = isAgain ? Math.min(MOST_CEILING_WINDOWS, 2 * ceilingWindows) : CEILING_WINDOWS
-  return { ...state, ceiling: limit, ceilingWindows: windows, calmWindows: 0 }
+  const back = Math.ceil(LEAST_FALL * (top?.limit ?? limit))
+  return { ...state, ceiling: limit, ceilingWindows: windows, calmWindows: 0, backTo: back }
+}
+
+/** Whether calls were dropped in all windows so far: then nothing is known to go back to. */
+function isNew({ hasPassed, calmWindows }: KneeState): boolean {
+  return !hasPassed && calmWindows === 0
 }
 
 /** On the way down; its top is where it began. */

@@ -55,6 +55,8 @@ export class Windows {
     if (nowMs < this.#lastMs || nowMs - this.#lastMs > this.#mostMs) this.#begin(nowMs)
     this.#lastMs = nowMs
     if (nowMs < this.#startMs) return undefined
+    // The end of an outage: one window shows it, and another what comes after.
+    if (outcome === 'ok' && this.#ok === 0 && this.#dropped > 0) this.#begin(nowMs)
     this.#inflight = Math.max(this.#inflight, inflight)
     if (outcome === 'ok') {
       this.#ok += 1

@@ -85,6 +85,33 @@ test('a pause without calls is not part of a window', () => {
   expect(Math.max(...seen)).toBeLessThan(5_000)
 })
 
+test('an outage and what comes after it are not one window', () => {
+  const by = aimd({ min: 1, max: 1_000 })
+  // Windows are half a second long; the outage ends at each place in one.
+  for (let steps = 0; steps < 10; steps++) {
+    const limiter = new HandMadeLimiter(10)
+    const clock = fakeClock()
+    const seen: { ok: number; dropped: number }[] = []
+    govern(limiter, {
+      by: {
+        ...by,
+        next(state, window) {
+          seen.push(window)
+          return state
+        },
+      },
+      clock,
+    })
+    busy(limiter, clock, 3)
+    busy(limiter, clock, 7, 'dropped')
+    seen.length = 0
+    busy(limiter, clock, 1 + steps / 20, 'dropped')
+    busy(limiter, clock, 3)
+    expect([seen.some(({ dropped }) => dropped > 0), seen.some(({ ok }) => ok > 0)]).toEqual([true, true])
+    expect(seen.filter(({ ok, dropped }) => ok > 0 && dropped > 0)).toEqual([])
+  }
+})
+
 test('an onChange that throws is a warning', () => {
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   const limiter = new HandMadeLimiter(10)

@@ -140,6 +140,55 @@ describe('knee', () => {
     }
   })
 
+  test('drops count once: the first window without them ends a fall of any length', () => {
+    const governor = knee({ min: 1, max: 1_000 })
+    let state = governor.initial
+    const play = (windows: number, isDown: boolean) =>
+      Array.from({ length: windows }, (_, k) => {
+        const { limit } = state
+        const served = { dropped: 0, ok: Math.min(limit, 16) * 10, latencyMs: 50 * Math.max(1, limit / 16) }
+        const failed = { dropped: 3_000, ok: 0, latencyMs: 0 }
+        state = governor.next(state, { atMs: k, durationMs: 500, inflight: limit, ...(isDown ? failed : served) })
+        return state.limit
+      })
+    const [rested = 0] = play(40, false).slice(-1)
+    expect(rested).toBeGreaterThanOrEqual(16)
+    expect(play(60, true).slice(-1)).toEqual([1])
+    expect(state.isCoarse).toBe(true)
+    const [back = 0, grown = 0] = play(2, false)
+    expect(back).toBe(Math.ceil(0.7 * rested))
+    expect(grown).toBeGreaterThanOrEqual(16)
+  })
+
+  test('goes on with its start after an outage that was there before it', () => {
+    const governor = knee({ min: 1, max: 1_000 })
+    const failed = { ...sample(0, 10, true), dropped: 100 }
+    const good = (ok: number, limit: number) => ({ ...sample(50, limit), ok })
+    expect(limitsOf(governor, [...times(9, failed), good(20, 1), good(40, 2), good(80, 4)]).slice(-4)).toEqual([1, 2, 4, 8])
+  })
+
+  test('drops that go on when the limit has come back lower it again, and further', () => {
+    const governor = knee({ min: 1, max: 1_000, initial: 100 })
+    let state = governor.initial
+    // Above ten in flight nothing ends well.
+    const limits = Array.from({ length: 60 }, (_, k) => {
+      const { limit } = state
+      const isOver = limit > 10
+      state = governor.next(state, {
+        atMs: k,
+        durationMs: 500,
+        ok: isOver ? 0 : limit * 10,
+        dropped: isOver ? 100 : 0,
+        latencyMs: isOver ? 0 : 50,
+        inflight: limit,
+      })
+      return state.limit
+    })
+    const late = limits.slice(20)
+    expect(Math.max(...late)).toBeLessThanOrEqual(20)
+    expect(late.filter((limit) => limit <= 10).length).toBeGreaterThan(late.length * 0.7)
+  })
+
   test('does not change a limit that is not reached', () => {
     const governor = knee({ min: 1, max: 100, initial: 40 })
     expect(new Set(limitsOf(governor, times(500, { ...sample(50, 35), ok: 100 })))).toEqual(new Set([40]))

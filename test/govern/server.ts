@@ -14,6 +14,8 @@ export interface ServerNumbers {
   readonly room?: number
   /** The share of requests that fail whatever the load. */
   readonly flaky?: number
+  /** An outage: a share of the requests fails after so long, and no worker sees them. */
+  readonly failing?: { readonly share: number; readonly afterMs: number }
   /** Service times grow by this factor with each request inside beyond `from`. */
   readonly contention?: { readonly from: number; readonly factor: number }
   /** Service times are multiplied by this. */
@@ -50,9 +52,13 @@ export class Server {
   }
 
   submit(serviceMs: number, done: Done): void {
-    const { room = Number.POSITIVE_INFINITY, flaky = 0, contention, slowness = 1 } = this.#numbers
+    const { room = Number.POSITIVE_INFINITY, flaky = 0, failing, contention, slowness = 1 } = this.#numbers
     if (this.#inside >= room) {
       this.#time.after(1, () => done(false))
+      return
+    }
+    if (failing !== undefined && this.#random() < failing.share) {
+      this.#time.after(failing.afterMs, () => done(false))
       return
     }
     this.#inside += 1

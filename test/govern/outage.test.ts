@@ -1,0 +1,77 @@
+/**
+ * knee after an outage, in seconds. Seeds: SLUICE_SEED and SLUICE_TRACES.
+ */
+import { describe, expect, test } from 'vitest'
+import { knee } from '../../src/govern/index.ts'
+import { governedGate } from './judge.ts'
+import { type Scenario, simulate } from './simulation.ts'
+
+const first = Number(process.env.SLUICE_SEED ?? 1)
+const seedsOf = (count: number) => Array.from({ length: Number(process.env.SLUICE_TRACES ?? count) }, (_, k) => first + k)
+
+const MS = 50
+const BACK_S = 5
+
+interface Outage {
+  readonly share: number
+  readonly afterMs: number
+  readonly workers?: number
+  readonly fromS?: number
+  readonly downS?: number
+}
+
+const WAYS: Readonly<Record<string, Outage>> = {
+  'all fail at once': { share: 1, afterMs: 5 },
+  'all fail after 300 ms': { share: 1, afterMs: 300 },
+  'all time out after 2 s': { share: 1, afterMs: 2_000 },
+  'half fail at once': { share: 0.5, afterMs: 5 },
+  'half fail after 300 ms': { share: 0.5, afterMs: 300 },
+  'nine of ten fail at once': { share: 0.9, afterMs: 5 },
+}
+
+/** When answers came after the outage, in seconds, and how many a second the workers can do. */
+function after({ share, afterMs, workers = 16, fromS = 20, downS = 30 }: Outage, min: number, seed: number) {
+  const capacity = (workers * 1000) / MS
+  const endS = fromS + downS
+  const scenario: Scenario = {
+    name: 'outage',
+    seconds: endS + 2 * BACK_S,
+    server: { workers },
+    streams: [{ perSecond: 1.25 * capacity, serviceMs: { kind: 'exponential', ms: MS } }],
+    steps: [
+      { atS: fromS, failing: { share, afterMs } },
+      { atS: endS, failing: { share: 0, afterMs } },
+    ],
+  }
+  const { answers } = simulate(scenario, seed, governedGate(knee({ min, max: 1_000 })))
+  return { capacity, atS: answers.map(([atMs]) => atMs / 1000 - endS) }
+}
+
+function expectBack(outage: Outage, min: number, seed: number): void {
+  const { capacity, atS } = after(outage, min, seed)
+  const share = (fromS: number, toS: number) => atS.filter((s) => s >= fromS && s < toS).length / capacity / (toS - fromS)
+  const seconds = Array.from({ length: 4 * BACK_S - 3 }, (_, k) => share(k / 4, k / 4 + 1))
+  const said = `seed ${seed}: ${seconds.map((each) => each.toFixed(2)).join(' ')}`
+  expect(Math.max(...seconds), `a second within the first five, ${said}`).toBeGreaterThanOrEqual(0.9)
+  // The start measures on.
+  const least = outage.fromS === 0 ? 0.8 : 0.9
+  expect(share(BACK_S, 2 * BACK_S), `the five seconds after those, ${said}`).toBeGreaterThanOrEqual(least)
+}
+
+describe.each([1, 5])('knee with min %i answers nine tenths of the capacity within 5 s after an outage of 30 s', (min) => {
+  test.each(Object.entries(WAYS))('%s', (_, outage) => {
+    for (const seed of seedsOf(12)) expectBack(outage, min, seed)
+  })
+})
+
+test.each<[string, Partial<Outage>]>([
+  ['3 s', { downS: 3 }],
+  ['5 minutes', { downS: 300 }],
+  ['64 workers', { workers: 64 }],
+  ['200 workers', { workers: 200 }],
+  ['from the start on', { fromS: 0, downS: 10 }],
+])('and so with an outage of another kind: %s', (_, outage) => {
+  for (const way of [WAYS['all fail at once'], WAYS['all fail after 300 ms']] as Outage[]) {
+    for (const seed of seedsOf(2)) expectBack({ ...way, ...outage }, 1, seed)
+  }
+})
