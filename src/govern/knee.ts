@@ -106,6 +106,8 @@ const WINDOWS_TO_NEXT_DIP = 5
 const MORE_DROPS = 0.1
 /** The same at the start, when it is not known yet what is usual. */
 const MANY_DROPS = 0.3
+/** Below this share of the limit in flight on average, a limit that was reached met a burst. */
+const BURST = 0.5
 
 /**
  * The limit stays below one that dropped calls for so many windows; twice as many if it does again.
@@ -238,13 +240,23 @@ function full(state: KneeState, window: Window, maxLatencyMs: number): KneeState
     // What that costs is not asked.
     return { ...settled({ ...now, hasPassed: true }), limit: Math.floor((limit * maxLatencyMs) / latencyMs), reason: 'maxLatencyMs' }
   }
-  const queue = 1 - baseMs / latencyMs
+  const queue = isBurst(state, window) ? 0 : 1 - baseMs / latencyMs
   const short = wantedQueue(limit) - queue
   const long = queue - longQueue(limit)
   if (short > 0)
     return latencyMs * (1 + 1 / limit) > maxLatencyMs ? resting(now, window) : pulled(now, 1, short, () => grown(now, window, short))
   if (long > 0) return pulled(now, -1, long, () => shortened(now, window))
   return resting(now, window)
+}
+
+/**
+ * Only a queue that stands is too long. If the limit was reached, and far fewer were in flight on
+ * average (Little's law), calls came together and the queue was empty in between. That average is
+ * not known from a sample of the calls, and not with many drops, which may hold places for longer.
+ */
+function isBurst({ limit, hasPassed }: KneeState, window: Window): boolean {
+  const isWhole = window.ok >= window.inflight && dropsOf(window) < MORE_DROPS
+  return hasPassed && isWhole && throughputOf(window) * window.latencyMs < BURST * limit
 }
 
 /** Latency is noisy: small pulls must come twice. */

@@ -1,10 +1,11 @@
 /**
- * knee after an outage, in seconds. Seeds: SLUICE_SEED and SLUICE_TRACES.
+ * knee after an outage, in seconds, and under calls that come together. Seeds: SLUICE_SEED and
+ * SLUICE_TRACES.
  */
 import { describe, expect, test } from 'vitest'
 import { knee } from '../../src/govern/index.ts'
 import { governedGate } from './judge.ts'
-import { type Scenario, simulate } from './simulation.ts'
+import { fixedGate, type Scenario, type Stream, simulate } from './simulation.ts'
 
 const first = Number(process.env.SLUICE_SEED ?? 1)
 const seedsOf = (count: number) => Array.from({ length: Number(process.env.SLUICE_TRACES ?? count) }, (_, k) => first + k)
@@ -73,5 +74,22 @@ test.each<[string, Partial<Outage>]>([
 ])('and so with an outage of another kind: %s', (_, outage) => {
   for (const way of [WAYS['all fail at once'], WAYS['all fail after 300 ms']] as Outage[]) {
     for (const seed of seedsOf(2)) expectBack({ ...way, ...outage }, 1, seed)
+  }
+})
+
+/** Batches of 30, for 16 workers with nowhere else to wait. A limit of 320 is the best. */
+const stream: Stream = { perSecond: 256, batch: 30, serviceMs: { kind: 'exponential', ms: MS } }
+const batches = { name: 'batches', seconds: 120, server: { workers: 16 } }
+
+test.each([
+  ['30 at 0.8 of the capacity', stream],
+  ['60 at 1.5 of the capacity', { ...stream, perSecond: 480, batch: 60 }],
+])('calls that come together are not taken for a queue that stands: batches of %s', (_, each) => {
+  for (const seed of seedsOf(3)) {
+    const scenario = { ...batches, streams: [each] }
+    const governed = simulate(scenario, seed, governedGate(knee({ min: 1, max: 1_000 })))
+    const fixed = simulate(scenario, seed, fixedGate(320))
+    expect(governed.goodput / fixed.goodput, `seed ${seed}`).toBeGreaterThanOrEqual(0.65)
+    expect(governed.p99Ms / fixed.p99Ms, `seed ${seed}`).toBeLessThanOrEqual(1)
   }
 })

@@ -11,6 +11,8 @@ export interface Stream {
   /** Open: requests come at this pace, by chance (default) or evenly. */
   readonly perSecond?: number
   readonly even?: boolean
+  /** So many come together, on average (exponential). Default: one by one. */
+  readonly batch?: number
   /** Closed: so many clients, each with one request at a time, and a pause between them. */
   readonly clients?: number
   readonly pauseMs?: number
@@ -105,9 +107,11 @@ class Run {
       return
     }
     const meanMs = 1000 / (stream.perSecond as number)
-    const gapMs = stream.even ? () => meanMs : () => -meanMs * Math.log(1 - random())
+    const { batch = 1 } = stream
+    const gapMs = stream.even ? () => meanMs : () => -meanMs * batch * Math.log(1 - random())
     const arrive = () => {
-      this.#request(stream, draw(), random, () => {})
+      const count = batch === 1 ? 1 : Math.ceil(-batch * Math.log(1 - random()))
+      for (let k = 0; k < count; k++) this.#request(stream, draw(), random, () => {})
       this.#time.after(gapMs() / this.load, arrive)
     }
     this.#time.after(gapMs() / this.load, arrive)
