@@ -210,7 +210,7 @@ function afterDrops(state: KneeState, window: Window): KneeState {
 /** Drops count once, however long they went on: an outage is no reason to begin again at one. */
 function noMoreDrops(state: KneeState): KneeState {
   const { limit, backTo } = state
-  return { ...settled(state), limit: Math.max(limit, backTo), backTo: 0, reason: 'no more drops' }
+  return { ...settled(state), limit: Math.max(limit, backTo), backTo: 0, growth: MOST_GROWTH, reason: 'no more drops' }
 }
 
 // The limit is not reached
