@@ -6,36 +6,35 @@
  */
 import { SluiceError } from '../errors.ts'
 
-/** Nobody's proxy: an address for documentation (RFC 5737). */
-const STRANGER = '192.0.2.1'
+/** Addresses for documentation (RFC 5737). A setting may name one of their networks, not both. */
+const STRANGERS = ['192.0.2.1', '203.0.113.1']
 /** More than the proxies that stand before any server. */
 const MANY = 200
+
+type Trust = (address: string, hop: number) => unknown
 
 interface ExpressRequest {
   readonly app?: { readonly settings?: Readonly<Record<string, unknown>> }
   readonly ip?: string
 }
 
-/** Functions that do not trust everyone. */
-const careful = new WeakSet<object>()
+/** Settings that do not trust everyone. */
+const careful = new WeakSet<Trust>()
 
 export function expressClient(request: object): string | undefined {
-  const { app } = request as ExpressRequest
-  const trust = app?.settings?.['trust proxy']
-  if (!trust) return undefined
-  if (trust === true || (typeof trust === 'function' && trustsStrangers(trust as TrustFunction))) {
-    throw believesAll("'trust proxy'", "app.set('trust proxy', 1) if one proxy stands in front, or app.set('trust proxy', ['10.0.0.0/8'])")
+  const settings = (request as ExpressRequest).app?.settings
+  // What Express makes of the setting, whatever its form.
+  const trust = settings?.['trust proxy fn'] as Trust | undefined
+  if (!settings?.['trust proxy'] || trust === undefined) return undefined
+  if (!careful.has(trust)) {
+    if (STRANGERS.every((address) => trust(address, MANY)))
+      throw believesAll(
+        "'trust proxy'",
+        "app.set('trust proxy', 1) if one proxy stands in front, or app.set('trust proxy', ['10.0.0.0/8'])",
+      )
+    careful.add(trust)
   }
   return (request as ExpressRequest).ip
-}
-
-type TrustFunction = (address: string, hop: number) => unknown
-
-function trustsStrangers(trust: TrustFunction): boolean {
-  if (careful.has(trust)) return false
-  if (trust(STRANGER, MANY)) return true
-  careful.add(trust)
-  return false
 }
 
 interface FastifyRequest {
@@ -61,8 +60,8 @@ export function fastifyClient(request: object): string | undefined {
 /** Fastify does not tell its setting: it is asked about a request that came through strangers. */
 function fastifyTrustsStrangers(request: object): boolean {
   const client = '192.0.2.2'
-  const headers = { 'x-forwarded-for': `${client}${`, ${STRANGER}`.repeat(MANY)}` }
-  const raw = { headers, socket: { remoteAddress: STRANGER } }
+  const headers = { 'x-forwarded-for': `${client}${`, ${STRANGERS.join(', ')}`.repeat(MANY / 2)}` }
+  const raw = { headers, socket: { remoteAddress: STRANGERS[0] } }
   return (Object.create(request, { raw: { value: raw } }) as FastifyRequest).ip === client
 }
 

@@ -221,8 +221,27 @@ const onNest =
 
 const isOurs = (address: string) => address === PROXY || address.startsWith('10.')
 
-const OF_EXPRESS: readonly unknown[] = [false, 1, 2, 3, 'loopback', '127.0.0.1, 10.0.0.0/8', [PROXY, 'uniquelocal'], isOurs]
-const OF_FASTIFY: readonly unknown[] = [false, 1, PROXY, 'loopback', '127.0.0.1,10.0.0.0/8', [PROXY, '10.0.0.0/8'], isOurs]
+const OF_EXPRESS: readonly unknown[] = [
+  false,
+  1,
+  2,
+  3,
+  'loopback',
+  '127.0.0.1, 10.0.0.0/8',
+  [PROXY, 'uniquelocal'],
+  [PROXY, '192.0.2.0/24'],
+  isOurs,
+]
+const OF_FASTIFY: readonly unknown[] = [
+  false,
+  1,
+  PROXY,
+  'loopback',
+  '127.0.0.1,10.0.0.0/8',
+  [PROXY, '10.0.0.0/8'],
+  [PROXY, '192.0.2.0/24'],
+  isOurs,
+]
 const OF_KOA: readonly object[] = [{}, { proxy: true, maxIpsCount: 1 }, { proxy: true, maxIpsCount: 2 }, { proxy: true, maxIpsCount: 9 }]
 
 interface Framework {
@@ -236,13 +255,21 @@ interface Framework {
   readonly instead: string
 }
 
+/** Express refuses '0.0.0.0/0' itself. */
+const EVERYONE = ['0.0.0.0/1', '128.0.0.0/1']
+
 const EXPRESS = {
   settings: OF_EXPRESS,
   one: 1,
-  all: [true, () => true, async () => false],
+  all: [true, () => true, async () => false, EVERYONE, EVERYONE.join(', '), 1_000],
   instead: "app.set('trust proxy', 1)",
 }
-const FASTIFY = { settings: OF_FASTIFY, one: [PROXY], all: [true, () => true], instead: "Fastify({ trustProxy: ['10.0.0.0/8'] })" }
+const FASTIFY = {
+  settings: OF_FASTIFY,
+  one: [PROXY],
+  all: [true, () => true, EVERYONE],
+  instead: "Fastify({ trustProxy: ['10.0.0.0/8'] })",
+}
 const KOA = {
   settings: OF_KOA,
   one: { proxy: true, maxIpsCount: 1 },
@@ -371,4 +398,15 @@ describe.each(FRAMEWORKS)('behind a proxy, on $name', ({ serve, settings, one, a
     await subnet.ask(['2001:db8:1:2ff::1'])
     expect(subnet.keys).toEqual(['ip:2001:db8:1:2ff::/64'])
   })
+})
+
+test.each<[name: string, serve: Serve, setting: unknown, options?: Options]>([
+  ['Express 5', onExpress(express), 5],
+  ['Express 4', onExpress(express4), 5],
+  ['Koa', onKoa(false), { proxy: true, maxIpsCount: 5 }],
+  ['byIp', onExpress(express), false, { byIp: { trustProxy: 5 } }],
+])('a number too large lets clients write their own address, on %s, as the guide says', async (_name, serve, setting, options) => {
+  const { ask, keys } = await serve(setting, options)
+  await ask(['192.0.2.7, 10.0.0.1, 10.0.0.2, 10.0.0.3, 203.0.113.9'])
+  expect(keys).toEqual(['ip:192.0.2.7'])
 })
