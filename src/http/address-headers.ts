@@ -6,12 +6,11 @@
 /** Lists, to which each proxy appends. */
 const LISTS = ['x-forwarded-for', 'forwarded', 'x-forwarded', 'forwarded-for', 'x-original-forwarded-for']
 
-/** One address, which a proxy or a provider sets. */
-const SINGLE = [
+/** Where one of these is seen, a proxy stands in front. */
+export const ADDRESS_HEADERS: readonly string[] = [
+  ...LISTS,
   'x-real-ip',
   'cf-connecting-ip',
-  'cf-connecting-ipv6',
-  'cf-pseudo-ipv4',
   'true-client-ip',
   'fastly-client-ip',
   'fly-client-ip',
@@ -22,7 +21,6 @@ const SINGLE = [
   'x-remote-addr',
   'x-appengine-user-ip',
   'x-azure-clientip',
-  'x-azure-socketip',
   'x-envoy-external-address',
   'x-nf-client-connection-ip',
   'x-vercel-forwarded-for',
@@ -30,11 +28,17 @@ const SINGLE = [
   'ali-cdn-real-ip',
   'incap-client-ip',
   'x-sucuri-clientip',
-  'proxy-client-ip',
   'wl-proxy-client-ip',
+  'cloudfront-viewer-address',
 ]
 
-export const ADDRESS_HEADERS: readonly string[] = [...LISTS, ...SINGLE]
+/**
+ * The names of headers with an address end like this: `x-real-ip`, `cf-connecting-ipv6`,
+ * `x-azure-clientip`, `remote-addr`, `x-vercel-forwarded-for`. Not `x-forwarded-user`,
+ * `x-tenant-ip-plan` or `x-wallet-address`.
+ */
+const WHOSE = 'client|remote|viewer|peer|real|source|src|external|origin|socket'
+const CARRIES_ADDRESS = new RegExp(`(^|[-_])((${WHOSE})?ip(v?[46])?|(${WHOSE}|ip)[-_]?addr(ess)?|forwarded|(forwarded|proxied)[-_]for)$`)
 
 export function isAddressList(name: string): boolean {
   return LISTS.includes(name.toLowerCase())
@@ -44,5 +48,5 @@ export function isAddressList(name: string): boolean {
 export function byIpInstead(name: string): string | undefined {
   const field = name.toLowerCase()
   if (isAddressList(field)) return 'byIp({ trustProxy: 1 })'
-  return SINGLE.includes(field) ? `byIp({ header: '${field}', from: ['10.0.0.0/8'] })` : undefined
+  return CARRIES_ADDRESS.test(field) ? `byIp({ header: '${field}', from: [/* networks of the proxies that set it */] })` : undefined
 }

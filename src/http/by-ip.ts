@@ -31,11 +31,14 @@ interface ByProxies extends Subnet {
 
 interface ByAddressHeader extends Subnet {
   /**
-   * A header in which proxies tell one address, such as `'cf-connecting-ip'`. It is believed if the
+   * A header in which proxies tell one address, such as `'x-real-ip'`. It is believed if the
    * other end of the socket is in `from`; otherwise that end is counted.
    */
   readonly header: string
-  /** The networks of those proxies, written as in `trustProxy`. */
+  /**
+   * The networks of those proxies, written as in `trustProxy`. Only those that set the header, or
+   * remove what a client wrote in it: one that passes it on lets clients write their address.
+   */
   readonly from: readonly string[]
   readonly trustProxy?: undefined
 }
@@ -96,7 +99,9 @@ function finderIn(header: unknown, from: unknown, trustProxy: unknown): Finder {
   if (trustProxy !== undefined)
     throw invalid(`header ${shown(header)} and trustProxy ${shown(trustProxy)} exclude each other: say one of them`)
   if (!Array.isArray(from) || from.length === 0) {
-    throw invalid(`from ${shown(from)} must be a list of the networks whose ${field} is believed, such as ['10.0.0.0/8']`)
+    throw invalid(
+      `from ${shown(from)} must be a list of the networks of the proxies that set ${field} themselves, each written like '10.0.0.0/8'`,
+    )
   }
   const networks = networksIn(from, 'from')
   return (http, peer) => {

@@ -1,6 +1,7 @@
 /** Whom a request counts for: no header that a client can send may change it. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { ADDRESS_HEADERS, isAddressList } from '../../src/http/address-headers.ts'
 import { byIp } from '../../src/http/by-ip.ts'
 import { byHeader, byUser, everyone } from '../../src/http/keys.ts'
 import type { HttpRequest } from '../../src/http/request.ts'
@@ -157,7 +158,7 @@ describe('byIp of a header', () => {
   test.each([
     [
       { header: 'cf-connecting-ip' },
-      "byIp: from undefined must be a list of the networks whose cf-connecting-ip is believed, such as ['10.0.0.0/8']",
+      "byIp: from undefined must be a list of the networks of the proxies that set cf-connecting-ip themselves, each written like '10.0.0.0/8'",
     ],
     [{ header: 'cf-connecting-ip', from: [] }, 'from [] must be a list'],
     [{ header: 'cf-connecting-ip', from: '10.0.0.0/8' }, 'from "10.0.0.0/8" must be a list'],
@@ -200,13 +201,36 @@ describe('byHeader and byUser', () => {
   test.each<readonly [string, string]>([
     ['x-forwarded-for', 'byIp({ trustProxy: 1 })'],
     ['Forwarded', 'byIp({ trustProxy: 1 })'],
-    ...['x-real-ip', 'CF-Connecting-IP', 'true-client-ip', 'fastly-client-ip', 'x-client-ip', 'fly-client-ip', 'x-cluster-client-ip'].map(
-      (name) => [name, `byIp({ header: '${name.toLowerCase()}', from: ['10.0.0.0/8'] })`] as const,
-    ),
+    ...[
+      ...ADDRESS_HEADERS.filter((name) => !isAddressList(name)),
+      ...[
+        'CF-Connecting-IP',
+        'cf-connecting-ipv6',
+        'cf-pseudo-ipv4',
+        'cdn-src-ip',
+        'x-originating-ip',
+        'x-forwarded-ip',
+        'x-ip',
+        'x_real_ip',
+      ],
+      ...['x-arr-clientip', 'x-azure-socketip', 'x-realip', 'x-ms-forwarded-client-ip', 'proxy-client-ip', 'x-vercel-proxied-for'],
+      ...['x-appengine-remote-addr', 'Remote-Addr', 'REMOTE_ADDR', 'x-remote-address', 'x-ip-address', 'z-forwarded-for'],
+    ].map((name) => [name, `byIp({ header: '${name.toLowerCase()}', from: [/* networks of the proxies that set it */] })`] as const),
   ])('%s is no key: any client can write it', (name, instead) => {
     const message = `byHeader: "${name}" carries addresses, and any client can write it: say ${instead}`
     expect(() => byHeader(name)).toThrow(expect.objectContaining({ code: 'CONFIG', message }))
   })
+
+  // Set by oauth2-proxy, Envoy and CloudFront, or by whatever checked the key before.
+  test.each(['x-forwarded-user', 'x-forwarded-email', 'x-forwarded-client-cert', 'x-forwarded-host', 'cloudfront-viewer-country'])(
+    '%s may be a key: it carries no address',
+    (name) => void byHeader(name),
+  )
+
+  test.each(['x-api-key', 'x-tenant-ip-plan', 'x-wallet-address', 'x-email-address', 'x-membership', 'x-zip', 'x-client-id', 'x-device'])(
+    '%s may be a key',
+    (name) => void byHeader(name),
+  )
 
   test('refuse what is no header and no function', () => {
     expect(() => byHeader('x api key')).toThrow('byHeader: "x api key" must be the name of a header')

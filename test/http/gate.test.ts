@@ -38,7 +38,10 @@ describe('options that are wrong are refused when the middleware is made', () =>
     ],
     [{ limit, key: 'ip' }, 'did you mean byIp(), or everyone?'],
     [{ limit, key: 'X-Forwarded-For' }, 'did you mean byIp({ trustProxy: 1 }), or everyone?'],
-    [{ limit, key: 'cf-connecting-ip' }, "did you mean byIp({ header: 'cf-connecting-ip', from: ['10.0.0.0/8'] }), or everyone?"],
+    [
+      { limit, key: 'cf-connecting-ip' },
+      "did you mean byIp({ header: 'cf-connecting-ip', from: [/* networks of the proxies that set it */] }), or everyone?",
+    ],
     [{ limit, key: everyone() }, 'did you mean everyone?'],
     [{ limit, key: 'all of them' }, 'did you mean everyone?'],
     [{ limit, key: { daily: 'x' } }, 'key "x" is a text, one limit over all requests: did you mean byHeader(\'x\'), or everyone?'],
