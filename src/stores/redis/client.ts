@@ -36,7 +36,12 @@ type Send = (...args: never[]) => Promise<unknown>
  * `redis` (client, pool, cluster, sentinel), `ioredis` and `iovalkey` (Redis, Cluster),
  * `@valkey/valkey-glide` (both), Bun's own, or a sender.
  */
-export type RedisClient = RedisSender | { sendCommand: Send } | { call: Send } | { customCommand: Send } | { getBuffer: Send }
+export type RedisClient =
+  | (RedisSender & { readonly [name in (typeof OF_OTHER_CLIENTS)[number]]?: never })
+  | { sendCommand: Send; evalSha: Send }
+  | { call: Send }
+  | { customCommand: Send }
+  | { getBuffer: Send }
 
 export function senderOf(client: RedisClient): RedisSender {
   if (typeof client === 'object' && client !== null) {
@@ -51,7 +56,7 @@ export function senderOf(client: RedisClient): RedisSender {
 }
 
 /** Methods of clients whose `send` takes other arguments than ours. */
-const OF_OTHER_CLIENTS = ['get', 'GET', 'sendRaw']
+const OF_OTHER_CLIENTS = ['get', 'GET', 'sendRaw'] as const
 
 const KNOWN_CLIENTS =
   "must be a client of redis 4 or later, ioredis, iovalkey, @valkey/valkey-glide or Bun. Of any other client give redisStore { send: (args) => ... }, which sends one command, args = ['EVALSHA', ...], and gives a promise of its reply"
