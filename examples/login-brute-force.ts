@@ -7,6 +7,7 @@
 // have ceased for 15 minutes. While many addresses guess at her account, she cannot log in at a new
 // one: send her a link by mail. Write accounts as your database does ('Ann' is 'ann'), addresses as
 // `byIp` does: told by a proxy that you trust, and IPv6 by its /56.
+import { createHash } from 'node:crypto'
 import { createLimiter, slidingLog } from 'sluice'
 
 const failures = createLimiter(
@@ -18,11 +19,13 @@ const failures = createLimiter(
   { name: 'login' }, // with several processes: store: redisStore(client)
 )
 const knownAt = new Set<string>() // in production: a table beside the accounts
-const isRight = async (_account: string, password: string) => password === 'secret' // argon2.verify
+export const users = { isRight: async (_account: string, password: string) => password === 'secret' } // argon2.verify
 
 export async function login(account: string, address: string, password: string): Promise<string> {
-  const pair = `${address} ${account}`
-  const keys = { pair, address, account }
+  // A key has 1 to 1,024 characters, what a client writes any number.
+  const who = createHash('sha256').update(account).digest('hex')
+  const pair = `${address} ${who}`
+  const keys = { pair, address, account: who }
   // Taken before the password is looked at: of many guesses at once, too, five are looked at.
   const attempt = await failures.consume(keys, { pair: 1, address: 1, account: knownAt.has(pair) ? 0 : 1 })
   if (!attempt.allowed) {
@@ -30,8 +33,13 @@ export async function login(account: string, address: string, password: string):
     await failures.charge(keys, { pair: 0, address: 1, account: 0 })
     return 'try again later'
   }
-  if (!(await isRight(account, password))) return 'wrong password'
-  await attempt.settle(0) // given back: only failures count
+  let isWrong = false
+  try {
+    isWrong = !(await users.isRight(account, password))
+  } finally {
+    if (!isWrong) await attempt.settle(0) // given back, also if isRight threw: only failures count
+  }
+  if (isWrong) return 'wrong password'
   knownAt.add(pair)
   return 'welcome'
 }

@@ -6,13 +6,14 @@ const ROBOT = '203.0.113.9'
 const RIGHT = 'secret'
 
 let login: (account: string, address: string, password: string) => Promise<string>
+let users: { isRight(account: string, password: string): Promise<boolean> }
 
 /** With nothing counted but what the example itself does: it shows an attack at 'ann'. */
 beforeEach(async () => {
   vi.resetModules()
   vi.spyOn(console, 'log').mockImplementation(() => undefined)
   // Of the package, as users have it: ./dist.
-  ;({ login } = await import('../../examples/login-brute-force.ts'))
+  ;({ login, users } = await import('../../examples/login-brute-force.ts'))
   vi.restoreAllMocks()
 })
 
@@ -51,4 +52,23 @@ test('the owner, attacked by all of this before, gets in at home, as often as sh
   for (let k = 0; k < 4; k++) expect(await login('ann', HOME, 'mistyped')).toBe('wrong password')
   for (let k = 0; k < 100; k++) expect(await login('ann', HOME, RIGHT)).toBe('welcome')
   expect(await login('ann', ROBOT, RIGHT)).toBe('try again later')
+})
+
+test.each(['', ' ', 'x'.repeat(100_000), 'a\0b', '\ud800', '{a}:b'])(
+  'the account %j, as a client may write it, has limits of its own',
+  async (account) => {
+    expect(await login(account, HOME, RIGHT)).toBe('welcome')
+    const answers: string[] = []
+    for (let k = 0; k < 10; k++) answers.push(await login(account, '203.0.113.79', `guess ${k}`))
+    expect(guessed(answers)).toBe(5)
+    expect(await login(`${account}y`, '203.0.113.79', RIGHT)).toBe('welcome')
+  },
+)
+
+test('a password that cannot be looked at is no failure', async () => {
+  const down = vi.spyOn(users, 'isRight').mockRejectedValue(new Error('the database is away'))
+  for (let k = 0; k < 100; k++) await expect(login('erin', HOME, RIGHT)).rejects.toThrow('the database is away')
+  down.mockRestore()
+  for (let k = 0; k < 4; k++) expect(await login('erin', HOME, 'mistyped')).toBe('wrong password')
+  expect(await login('erin', HOME, RIGHT)).toBe('welcome')
 })
