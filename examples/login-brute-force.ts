@@ -19,7 +19,8 @@ const failures = createLimiter(
   { name: 'login' }, // with several processes: store: redisStore(client)
 )
 const knownAt = new Set<string>() // in production: a table beside the accounts
-export const users = { isRight: async (_account: string, password: string) => password === 'secret' } // argon2.verify
+// in production: argon2.verify
+export const users = { isRight: async (_account: string, password: string) => password === 'secret' }
 
 export async function login(account: string, address: string, password: string): Promise<string> {
   // A key has 1 to 1,024 characters, what a client writes any number.

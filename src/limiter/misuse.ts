@@ -24,13 +24,14 @@ interface Options {
   readonly clock?: unknown
 }
 
+/** What is made with a clock of its own is a test. */
 export function noticeMade(limiter: Made, options: Options): void {
-  if (options.store !== undefined) noticeName(limiter)
+  if (options.store !== undefined && options.clock === undefined) noticeName(limiter)
   // What runs at once may well be limited for each process, and for each batch of jobs.
   if (!limiter.scope().limits.some(({ rule }) => rule.algorithm.untilReleased)) noticeMemory(limiter.store, options)
 }
 
-/** `options`: those that the store was made by, or for. A test has a clock of its own. */
+/** `options`: those of the limiter, or limiters, that the store is for. */
 export function noticeMemory(store: Store, options: Options): void {
   if (store.mode !== 'sync' || store.shared) return
   if (options.store === undefined) noticeProcess()
@@ -50,7 +51,7 @@ const MOST_LOOKED_AT = 100
 const memories: WeakRef<Store>[] = []
 let next = 0
 
-/** A handler that makes a limiter for each call leaves behind memories that nothing holds any more. */
+/** A handler that makes a limiter for each call leaves memories that nothing holds any more. */
 function noticeDropped(store: Store): void {
   if (memories.length === MOST_LOOKED_AT && memories.every((memory) => memory.deref() === undefined)) {
     warnOnce('SLUICE_LIMITER_PER_REQUEST', MISUSE.SLUICE_LIMITER_PER_REQUEST)
