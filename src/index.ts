@@ -8,7 +8,7 @@ export { SluiceError, type SluiceErrorCode, type SluiceErrorOptions } from './er
 export { type AcquireSyncOptions, acquireSync } from './limiter/acquire-sync.ts'
 // In place of the one of algorithms/all.ts: it brings the limiter that makes permits.
 export { concurrency } from './limiter/concurrency.ts'
-export type { Decision, DecisionPart } from './limiter/decision.ts'
+export type { Decision, DecisionPart, RefusalReason } from './limiter/decision.ts'
 export type { DecisionEvent, FailureEvent, Listener, ReleaseEvent, ReleaseOutcome } from './limiter/events.ts'
 export type { Abortable } from './limiter/input.ts'
 export {

@@ -36,12 +36,13 @@ const EVERY_MS = 10_000
 export function journalIn(log: Logger, nowMs: () => number = () => performance.now()): Journal {
   const downSinceMs = new Map<string, number>()
   const told = new Map<string, { readonly atMs: number; more: number }>()
+  const full = new Set<string>()
   let lastReason = ''
   /** How long something was down, when it is up. */
-  const downMs = (name: string, state: 'up' | 'down'): number => {
+  const downMs = (name: string, state: Health['state']): number => {
     const since = downSinceMs.get(name) ?? nowMs()
-    if (state === 'down') downSinceMs.set(name, since)
-    else downSinceMs.delete(name)
+    if (state === 'up') downSinceMs.delete(name)
+    else downSinceMs.set(name, since)
     return Math.round(nowMs() - since)
   }
   /** Calls `tell` unless the same was told lately. */
@@ -74,10 +75,15 @@ export function journalIn(log: Logger, nowMs: () => number = () => performance.n
     },
     limiterChanged(limiter, { state, error }) {
       // Limits that callers bring along are many limiters under one name.
-      if (downSinceMs.has(limiter) === (state === 'down')) return
+      const before = full.has(limiter) ? 'full' : downSinceMs.has(limiter) ? 'down' : 'up'
+      if (state === before) return
       const ms = downMs(limiter, state)
+      const wasFull = full.delete(limiter)
+      if (state === 'full') full.add(limiter)
       if (state === 'down')
         log.warn({ limiter, reason: error?.message }, 'a limiter has no answer from the store: its failure policy decides')
+      else if (state === 'full') log.warn({ limiter, reason: error?.message }, 'a limiter has no room for new keys')
+      else if (wasFull) log.info({ limiter, fullMs: ms }, 'a limiter has room for new keys again')
       else log.info({ limiter, downMs: ms }, 'a limiter has answers from the store again')
     },
     // A key that something else has written to fails at every call.
@@ -96,5 +102,6 @@ export function journalIn(log: Logger, nowMs: () => number = () => performance.n
 
 function lineOf(limiter: string, { verb, key, cost, plan, decision, tookMs }: DecisionEvent, shadow: boolean): object {
   const { outcome, policy, remaining, retryAfterMs, degraded } = decision
-  return { limiter, verb, key, cost, plan, outcome, policy, remaining, retryAfterMs, degraded, shadow, tookMs }
+  const reason = decision.allowed ? undefined : decision.reason
+  return { limiter, verb, key, cost, plan, outcome, reason, policy, remaining, retryAfterMs, degraded, shadow, tookMs }
 }

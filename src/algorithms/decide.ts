@@ -64,11 +64,17 @@ export interface Cell {
 export type Outcome = 'allowed' | 'limited' | 'impossible'
 
 /**
+ * What a store may say instead of `limited`: it has no room for the key, or did not answer, and the
+ * failure policy refuses.
+ */
+export type StoreRefusal = 'full' | 'store'
+
+/**
  * The answer of one limit, in microseconds. `remaining` and `resetUs` describe the key after the
  * decision. A settlement tells `outcome`, `atUs` and `given`; its `resetUs` is for the store.
  */
 export interface Verdict {
-  outcome: Outcome
+  outcome: Outcome | StoreRefusal
   remaining: number
   /** How long until the same call would be allowed: 0 when allowed, Infinity when impossible. */
   retryUs: number

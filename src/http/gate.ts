@@ -202,7 +202,8 @@ export class Gate<Native, Connection = unknown> {
 
   #refuse({ native, http, limiter, plan }: LimitedRequest<Native>, decision: HttpDecision, headers: string[]): Entry | Promise<Entry> {
     // The server can do less than usual: that is not what the client did.
-    const isOurs = (decision.degraded && limiter.onStoreError === 'deny') || isReduced(limiter, decision)
+    const isFull = !decision.allowed && decision.reason === 'full'
+    const isOurs = isFull || (decision.degraded && limiter.onStoreError === 'deny') || isReduced(limiter, decision)
     const usual = this.#refusals.usual(decision, toldMs(decision, limiter.scope(plan)), headers, isOurs, native, http)
     const { answer } = this.#choices
     if (answer === undefined) return refused(decision, usual)

@@ -77,8 +77,8 @@ export class Refusals<Native> {
 
   /**
    * `retryAfterMs`: what the client is told, Infinity where waiting does not help. `headers` are
-   * those of the limits, and the others are added to them. `isOutage`: the store is down, or the
-   * load has lowered the limit; it is not the client who did too much.
+   * those of the limits, and the others are added to them. `isOutage`: the store is down or full,
+   * or the load has lowered the limit; it is not the client who did too much.
    */
   usual(decision: Decision, retryAfterMs: number, headers: string[], isOutage: boolean, native: Native, http: HttpRequest): Refusal {
     const status = isOutage ? SERVICE_UNAVAILABLE : this.#status

@@ -31,7 +31,8 @@ import {
   type SameLimits,
   storeOf,
 } from './options.ts'
-import { type Plan, Plans, partsOf } from './plans.ts'
+import { type Plan, Plans, partsOf, type SettlerFor } from './plans.ts'
+import { Room } from './room.ts'
 import { chargesIn, checkDecided, differencesOf, type Settled, type Settler } from './settling.ts'
 import { connected, waitingAt } from './wiring.ts'
 
@@ -53,6 +54,7 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
   declare protected readonly queues: WaitQueues
   declare protected readonly plans: Plans<LimitName<L>>
   protected isClosed = false
+  #room: Room | undefined = undefined
 
   constructor(limits: L, options: LimiterOptions<L, S, P>) {
     const store = storeOf(options.store)
@@ -68,7 +70,10 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
     this.queues = waitingAt(this.guarded, this.ownClock, this.clock, this.maxAheadUs, options)
     const { plans = {} } = options
     const { nowUs } = this.ownClock
-    this.plans = new Plans(limits, plans, this.name, this.guarded, nowUs, this.maxAheadUs, (of, plan) => this.#settlerFor(of, plan))
+    const settlerFor: SettlerFor<LimitName<L>> = (of, plan) => this.#settlerFor(of, plan)
+    this.plans = new Plans(limits, plans, this.name, this.guarded, nowUs, this.maxAheadUs, settlerFor, (why) =>
+      this.#noteFull(why, onHealth),
+    )
   }
 
   scope(plan?: P): Scope {
@@ -92,12 +97,19 @@ export class AskingLimiter<L extends Limits, S extends Store, P extends string> 
   }
 
   health(): Health {
-    return this.guarded.mode === 'async' ? this.guarded.health : UP_SINCE_EVER
+    return this.guarded.mode === 'async' ? this.guarded.health : (this.#room?.health ?? UP_SINCE_EVER)
+  }
+
+  #noteFull(why: SluiceError, onHealth: (health: Health) => void): void {
+    if (this.isClosed) return
+    this.#room ??= new Room(this.ownClock, onHealth)
+    this.#room.noteFull(why)
   }
 
   close(): void {
     for (const queue of this.queues.all()) queue.close(this.#closedError())
     if (this.guarded.mode === 'async') this.guarded.close()
+    this.#room?.close()
     if (!this.isClosed) this.plans.close()
     noticeClosed(this)
     this.isClosed = true

@@ -1,5 +1,5 @@
 /** Decisions, made from the verdicts of the limits. */
-import type { Outcome, Verdict } from '../algorithms/decide.ts'
+import type { Outcome, StoreRefusal, Verdict } from '../algorithms/decide.ts'
 import { type Charge, chargesOf } from '../stores/settlement.ts'
 import type { Cost, Key } from './input.ts'
 import type { NamedRule } from './options.ts'
@@ -45,10 +45,16 @@ interface DecisionFigures<Name extends string> {
   readonly degraded: boolean
 }
 
+/**
+ * Why a call was refused: `limit`: the limit that `policy` names; `full`: the store has no room for
+ * a new key (`maxKeys`); `store`: it did not answer, and the failure policy refuses.
+ */
+export type RefusalReason = 'limit' | StoreRefusal
+
 /** `impossible`: the cost can never fit, however long one waits. */
 export type Decision<Name extends string = string> =
   | (DecisionFigures<Name> & { readonly outcome: 'allowed'; readonly allowed: true })
-  | (DecisionFigures<Name> & { readonly outcome: 'limited' | 'impossible'; readonly allowed: false })
+  | (DecisionFigures<Name> & { readonly outcome: 'limited' | 'impossible'; readonly allowed: false; readonly reason: RefusalReason })
 
 /**
  * A decision. It has its figures, which are shown, copied and written as JSON, and what it takes to
@@ -67,6 +73,8 @@ class Decided {
   declare readonly policy: string
   declare readonly parts: Readonly<Record<string, DecisionPart>>
   declare readonly degraded: boolean
+  /** Only of a refusal. */
+  declare readonly reason?: RefusalReason
   readonly #settler: Settler | undefined
   /** Undefined where there is nothing to settle, or no longer. */
   #key: Key<string> | undefined
@@ -78,6 +86,7 @@ class Decided {
     policy: string,
     parts: Readonly<Record<string, DecisionPart>>,
     degraded: boolean,
+    reason: RefusalReason | undefined,
     settler: Settler | undefined,
     key: Key<string> | undefined,
     cost: Cost<string>,
@@ -93,6 +102,7 @@ class Decided {
     this.policy = policy
     this.parts = parts
     this.degraded = degraded
+    if (reason !== undefined) this.reason = reason
     this.#settler = settler
     this.#key = this.allowed && !degraded ? key : undefined
     this.#cost = cost
@@ -123,7 +133,7 @@ class Decided {
     const after = (part: DecisionPart) => ({ ...part, delayMs: 0, resetAfterMs: Math.max(0, plusUs(part.resetAfterMs, -us)) })
     const parts = Object.entries(this.parts).map(([name, part]) => [name, after(part)])
     const laterMs = isBooked ? plusUs(atMs, us) : atMs
-    return new Decided(after(this), laterMs, policy, Object.fromEntries(parts), degraded, settler, this.#key, this.#cost)
+    return new Decided(after(this), laterMs, policy, Object.fromEntries(parts), degraded, undefined, settler, this.#key, this.#cost)
   }
 }
 
@@ -163,12 +173,14 @@ export function decisionOf<Name extends string>(
   }
   const binding = bindingOf(verdicts, outcome)
   const { name, rule } = asked[binding] as NamedRule
-  const { remaining, retryUs } = verdicts[binding] as Verdict
+  const { remaining, retryUs, outcome: bindingOutcome } = verdicts[binding] as Verdict
   const figures = partOf(rule.capacity, { outcome, remaining, retryUs, resetUs, delayUs })
   // A decision has one time. Where limits were entered later, or at different times, its settler
   // has to know theirs.
   const exactly = isLater && settler !== undefined ? new SettlerOf(settler, chargesOf(asked, verdicts)) : settler
-  const decided = new Decided(figures, latestUs / 1000, name, parts, first.degraded === true, exactly, copied(key), copied(cost))
+  const reason = outcome === 'allowed' ? undefined : reasonOf(bindingOutcome)
+  const isDegraded = first.degraded === true
+  const decided = new Decided(figures, latestUs / 1000, name, parts, isDegraded, reason, exactly, copied(key), copied(cost))
   return decided as unknown as Decision<Name>
 }
 
@@ -204,7 +216,7 @@ type Figures = Pick<Verdict, 'outcome' | 'remaining' | 'retryUs' | 'resetUs' | '
 
 function partOf(limit: number, { outcome, remaining, retryUs, resetUs, delayUs }: Figures): DecisionPart {
   return {
-    outcome,
+    outcome: outcome === 'full' || outcome === 'store' ? 'limited' : outcome,
     limit,
     remaining,
     retryAfterMs: retryUs / 1000,
@@ -214,7 +226,7 @@ function partOf(limit: number, { outcome, remaining, retryUs, resetUs, delayUs }
 }
 
 /** The limit with the fewest permits left, if all agreed; else the one with the longest wait. */
-function bindingOf(verdicts: readonly Verdict[], outcome: Outcome): number {
+function bindingOf(verdicts: readonly Verdict[], outcome: Verdict['outcome']): number {
   let binding = 0
   for (let k = 1; k < verdicts.length; k++) {
     const one = verdicts[k] as Verdict
@@ -222,4 +234,8 @@ function bindingOf(verdicts: readonly Verdict[], outcome: Outcome): number {
     if (outcome === 'allowed' ? one.remaining < other.remaining : one.retryUs > other.retryUs) binding = k
   }
   return binding
+}
+
+function reasonOf(outcome: Verdict['outcome']): RefusalReason {
+  return outcome === 'full' || outcome === 'store' ? outcome : 'limit'
 }

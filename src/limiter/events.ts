@@ -64,7 +64,7 @@ export interface Listener {
   /** Of every decision that takes, or refuses to. */
   onDecision?(event: DecisionEvent): void
   onFailure?(event: FailureEvent): void
-  /** When the store goes down and when it is up again. */
+  /** When the store goes down or is full, and when it is up again. */
   onHealth?(event: HealthEvent): void
   /** Of every permit that was released. */
   onRelease?(event: ReleaseEvent): void

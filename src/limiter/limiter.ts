@@ -222,7 +222,7 @@ export interface Limiter<L extends Limits = Limits, S extends Store = SyncStore,
   refund(key: Key<LimitName<L>>, cost?: Cost<LimitName<L>>, options?: VerbOptions<P>): Answer<S, void>
   /** Forgets the key. */
   reset(key: Key<LimitName<L>>): Answer<S, void>
-  /** How the store is. The memory of a process is always up. */
+  /** How the store is: up, down, or full. */
   health(): Health
   /**
    * Tells a listener of every decision and failure from now on, as `onDecision` and `onHealth` do;

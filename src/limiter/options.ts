@@ -82,7 +82,7 @@ export interface LimiterOptions<L extends Limits = Limits, S extends Store = Syn
    * gives out. Above 0, at most 1, default 1.
    */
   readonly localShare?: number
-  /** Called when the store goes down and when it is up again. */
+  /** Called when the store goes down or is full, and when it is up again. */
   readonly onHealth?: (health: HealthEvent) => void
 }
 

@@ -5,7 +5,7 @@
  */
 import { invalid } from '../algorithms/rate.ts'
 import { SluiceError, shown } from '../errors.ts'
-import type { Decision, DecisionPart } from './decision.ts'
+import type { Decision, DecisionPart, RefusalReason } from './decision.ts'
 import type { ReleaseOutcome } from './events.ts'
 import type { Abortable, Cost, Key } from './input.ts'
 
@@ -73,6 +73,8 @@ export class HeldDecision {
   declare policy: string
   declare parts: Readonly<Record<string, DecisionPart>>
   declare degraded: boolean
+  /** Of one that was refused. */
+  declare reason?: RefusalReason
   /** Of one that was waited for. */
   declare waitedMs?: number
   readonly #lender: Lender
@@ -113,6 +115,7 @@ export class HeldDecision {
     permit.policy = decision.policy
     permit.parts = decision.parts
     permit.degraded = decision.degraded
+    if (!decision.allowed) permit.reason = decision.reason
     if (waitedMs >= 0) permit.waitedMs = waitedMs
     permit.#decision = decision
     permit.#loans = loans

@@ -4,6 +4,7 @@
  */
 import type { Verdict } from '../algorithms/decide.ts'
 import { invalid, MAX_PERMITS } from '../algorithms/rate.ts'
+import type { OnFull } from '../stores/full.ts'
 import { hasLengthOfKey, isKey } from '../stores/key.ts'
 import type { GuardedStore } from '../stores/remote/guarded-store.ts'
 import { Part, Step } from '../stores/step.ts'
@@ -53,13 +54,14 @@ export class Plans<Name extends string> {
   readonly #nowUs: () => number
   readonly #aheadUs: number
   readonly #settlerFor: SettlerFor<Name>
+  readonly #onFull: OnFull
   /** The numbers of the limits themselves. */
   base: Plan<Name>
   #named: ReadonlyMap<string, Plan<Name>>
 
   /**
    * `limiter`: its name. `nowUs`: what a synchronous store reads the time by. `aheadUs`: how far
-   * ahead the limiter books.
+   * ahead the limiter books. `onFull`: told when it has no room.
    */
   constructor(
     limits: Limits,
@@ -69,12 +71,14 @@ export class Plans<Name extends string> {
     nowUs: () => number,
     aheadUs: number,
     settlerFor: SettlerFor<Name>,
+    onFull: OnFull,
   ) {
     this.#limiter = limiter
     this.#store = store
     this.#nowUs = nowUs
     this.#aheadUs = aheadUs
     this.#settlerFor = settlerFor
+    this.#onFull = onFull
     const base = compiled<Name>(limits, aheadUs)
     const named = this.#compiled(base, plans)
     ;[this.base, this.#named] = this.#opened(base, named)
@@ -157,7 +161,7 @@ export class Plans<Name extends string> {
   #open(limits: readonly NamedRule<Name>[], plan: string | undefined): Plan<Name> {
     const store = this.#store
     const scope = { name: this.#limiter, limits, aheadUs: this.#aheadUs }
-    const states = (store.mode === 'sync' ? store.open(scope, this.#nowUs) : store.open(scope)) as OpenStates | undefined
+    const states = (store.mode === 'sync' ? store.open(scope, this.#nowUs, this.#onFull) : store.open(scope)) as OpenStates | undefined
     const parts = limits.map(({ name, rule }) => new Part(name, rule, '', 0))
     return {
       scope,

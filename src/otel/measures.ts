@@ -56,6 +56,11 @@ export const BREAKER_OPEN: Measure = {
   unit: '',
   description: '1 while the store is down and the failure policy decides.',
 }
+export const STORE_FULL: Measure = {
+  name: 'sluice.store.full',
+  unit: '',
+  description: '1 while the store had no room for a new key within the last minute or two: it refused it, or let it pass uncounted.',
+}
 export const LIVE_KEYS: Measure = {
   name: 'sluice.live_keys',
   unit: '{key}',

@@ -37,6 +37,7 @@ import {
   type Recorder,
   recording,
   STORE_ERRORS,
+  STORE_FULL,
   WAIT,
   WAIT_BOUNDS_S,
 } from './measures.ts'
@@ -97,6 +98,7 @@ class Metered {
   readonly #queueSize: Observable
   readonly #inflight: Observable
   readonly #breakerOpen: Observable
+  readonly #storeFull: Observable
   readonly #liveKeys: Observable
   readonly #limitNow: Observable
   readonly #limitInflight: Observable
@@ -110,6 +112,7 @@ class Metered {
     this.#queueSize = meter.createObservableUpDownCounter(...named(QUEUE_SIZE))
     this.#inflight = meter.createObservableUpDownCounter(...named(INFLIGHT))
     this.#breakerOpen = meter.createObservableGauge(...named(BREAKER_OPEN))
+    this.#storeFull = meter.createObservableGauge(...named(STORE_FULL))
     this.#liveKeys = meter.createObservableUpDownCounter(...named(LIVE_KEYS))
     this.#limitNow = meter.createObservableGauge(...named(LIMIT_NOW))
     this.#limitInflight = meter.createObservableGauge(...named(LIMIT_INFLIGHT))
@@ -134,25 +137,38 @@ class Metered {
   }
 
   get #observables(): Observable[] {
-    return [this.#queueSize, this.#inflight, this.#breakerOpen, this.#liveKeys, this.#limitNow, this.#limitInflight, this.#limitChanges]
+    return [
+      this.#queueSize,
+      this.#inflight,
+      this.#breakerOpen,
+      this.#storeFull,
+      this.#liveKeys,
+      this.#limitNow,
+      this.#limitInflight,
+      this.#limitChanges,
+    ]
   }
 
   #observe(result: BatchObservableResult): void {
     const waiting = new Map<string, number>()
     const inflight = new Map<string, number>()
     const open = new Map<string, number>()
+    const full = new Map<string, number>()
     const stores = new Set<Store>()
     for (const limiter of this.#limiters) {
       const { name } = limiter
       waiting.set(name, (waiting.get(name) ?? 0) + limiter.waiting())
       if (limiter.inflight !== undefined) inflight.set(name, (inflight.get(name) ?? 0) + limiter.inflight())
-      open.set(name, Math.max(open.get(name) ?? 0, limiter.health().state === 'down' ? 1 : 0))
+      const { state } = limiter.health()
+      open.set(name, Math.max(open.get(name) ?? 0, state === 'down' ? 1 : 0))
+      full.set(name, Math.max(full.get(name) ?? 0, state === 'full' ? 1 : 0))
       stores.add(limiter.store)
       this.#observeMoving(result, limiter)
     }
     for (const [limiter, count] of waiting) result.observe(this.#queueSize, count, { limiter })
     for (const [limiter, count] of inflight) result.observe(this.#inflight, count, { limiter })
     for (const [limiter, isOpen] of open) result.observe(this.#breakerOpen, isOpen, { limiter })
+    for (const [limiter, isFull] of full) result.observe(this.#storeFull, isFull, { limiter })
     const held = [...stores].map(liveKeys).filter((count) => count !== undefined)
     if (held.length > 0)
       result.observe(

@@ -38,6 +38,7 @@ function attributesOf({ limiter, verb, cost, plan, decision, tookMs }: DecisionE
     'sluice.limit': limit,
     'sluice.remaining': remaining,
     'sluice.degraded': degraded,
+    ...(decision.allowed ? {} : { 'sluice.reason': decision.reason }),
     ...(typeof cost === 'number' ? { 'sluice.cost': cost } : {}),
     ...(plan === undefined ? {} : { 'sluice.plan': plan }),
     ...(outcome === 'limited' ? { 'sluice.retry_after_ms': retryAfterMs } : {}),

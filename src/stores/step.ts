@@ -129,11 +129,3 @@ export function hasOneKey({ parts }: Step): boolean {
   for (const part of parts) if (part.key !== key) return false
   return true
 }
-
-/** Says of a verdict that it limits for so long, because a full store has no room for the key. */
-export function limitedFor(verdict: Verdict, us: number): void {
-  if (verdict.outcome === 'impossible') return
-  verdict.outcome = 'limited'
-  verdict.retryUs = Math.max(verdict.retryUs, us)
-  verdict.delayUs = 0
-}

@@ -20,6 +20,7 @@
  *   unless the store's page says otherwise.
  */
 import type { Verdict } from '../algorithms/decide.ts'
+import type { OnFull } from './full.ts'
 import type { QueueClass } from './queue/room.ts'
 import type { AsyncStore } from './remote/async-store.ts'
 import type { Part, Scope, Step } from './step.ts'
@@ -46,9 +47,10 @@ export interface SyncStore {
   readonly queue?: QueueClass | undefined
   /**
    * Opens the states of a limiter, for each plan and update anew. Throws what its first step would.
-   * `nowUs` reads the limiter's clock.
+   * `nowUs` reads the limiter's clock. `onFull` is told of every new key for which there was no
+   * room.
    */
-  open(scope: Scope, nowUs: () => number): OpenStates
+  open(scope: Scope, nowUs: () => number, onFull?: OnFull): OpenStates
 }
 
 /** The states of one limiter under one set of numbers. */

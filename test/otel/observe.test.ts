@@ -81,6 +81,7 @@ describe('in memory', () => {
       'sluice.decisions limiter=api result=limited: 1',
       'sluice.live_keys: 2',
       'sluice.queue.size limiter=api: 0',
+      'sluice.store.full limiter=api: 0',
     ])
   })
 
@@ -118,6 +119,7 @@ describe('in memory', () => {
       'sluice.decisions limiter=api result=limited: 2',
       'sluice.live_keys: 1',
       'sluice.queue.size limiter=api: 0',
+      'sluice.store.full limiter=api: 0',
     ])
   })
 
@@ -139,6 +141,8 @@ describe('in memory', () => {
       'sluice.live_keys: 2',
       'sluice.queue.size limiter=api: 2',
       'sluice.queue.size limiter=other: 0',
+      'sluice.store.full limiter=api: 0',
+      'sluice.store.full limiter=other: 0',
     ])
     clock.advanceMs(2_000)
     await Promise.all(waits)
@@ -232,6 +236,8 @@ describe('on Redis', () => {
       'sluice.decisions limiter=throw result=limited: 1',
       'sluice.queue.size limiter=deny: 0',
       'sluice.queue.size limiter=throw: 0',
+      'sluice.store.full limiter=deny: 0',
+      'sluice.store.full limiter=throw: 0',
     ])
 
     await redis.kill()
@@ -251,6 +257,8 @@ describe('on Redis', () => {
       'sluice.queue.size limiter=deny: 0',
       'sluice.queue.size limiter=throw: 0',
       'sluice.store.errors limiter=throw: 3',
+      'sluice.store.full limiter=deny: 0',
+      'sluice.store.full limiter=throw: 0',
       'sluice.store.outages limiter=deny: 1',
       'sluice.store.outages limiter=throw: 1',
     ])

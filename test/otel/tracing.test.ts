@@ -76,6 +76,7 @@ test('a decision is a span within that of its request, without its key', async (
         ...all,
         'sluice.verb': 'tryAcquire',
         'sluice.result': 'limited',
+        'sluice.reason': 'limit',
         'sluice.limit': 2,
         'sluice.remaining': 0,
         'sluice.cost': 1,

@@ -14,7 +14,7 @@ export interface LiveLimiter {
   readonly errors: number
   readonly waiting: number
   readonly waits: { readonly count: number; readonly sumMs: number; readonly maxMs: number }
-  readonly store: 'up' | 'down' | 'probing'
+  readonly store: 'up' | 'full' | 'down'
   readonly keys: number | null
 }
 

@@ -364,7 +364,7 @@ export const en = {
       store: 'Store',
       keys: 'Keys',
     },
-    stores: { up: 'up', down: 'down', probing: 'probing' },
+    stores: { up: 'up', full: 'full', down: 'down' },
     limiters: 'Limiters',
     top: 'Most refused keys',
     topOff: 'Keys are not looked at. To see which ones are refused most, start the service with:',

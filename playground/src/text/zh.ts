@@ -348,7 +348,7 @@ export const zh: Texts = {
       store: '存储',
       keys: '键数',
     },
-    stores: { up: '正常', down: '中断', probing: '探测中' },
+    stores: { up: '正常', full: '已满', down: '中断' },
     limiters: '限流器',
     top: '被拒最多的键',
     topOff: '目前不记录键。要看哪些键被拒最多，请这样启动服务：',

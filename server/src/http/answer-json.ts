@@ -11,9 +11,10 @@ type Figures = Omit<DecisionPart, 'outcome'>
 
 export function answerJson(answer: Answer | Refunded | { readonly error: Problem }): string {
   if (!('outcome' in answer)) return JSON.stringify(answer)
-  const { limiter, allowed, outcome, atMs, policy, parts, degraded, shadow } = answer
+  const { limiter, allowed, outcome, reason, atMs, policy, parts, degraded, shadow } = answer
   const figures = figuresJson(answer)
-  return `{"limiter":"${limiter}","allowed":${allowed},"outcome":"${outcome}",${figures},"atMs":${msJson(atMs)},"policy":"${policy}","parts":{${partsJson(parts, answer, figures)}},"degraded":${degraded},"shadow":${shadow}${permitJson(answer)}}`
+  const why = reason === undefined ? '' : `,"reason":"${reason}"`
+  return `{"limiter":"${limiter}","allowed":${allowed},"outcome":"${outcome}",${figures},"atMs":${msJson(atMs)},"policy":"${policy}","parts":{${partsJson(parts, answer, figures)}},"degraded":${degraded}${why},"shadow":${shadow}${permitJson(answer)}}`
 }
 
 function permitJson({ permit, token, leaseMs }: Answer): string {

@@ -37,6 +37,8 @@ const FOREIGN = {
   403: problem('A page of another site sent it, or it was sent to a name that is not of this service. Nothing was touched.'),
 }
 
+const STORE_STATES = ['up', 'full', 'down']
+
 const figures = {
   limit: { ...permits, description: 'What an idle key admits at once.' },
   remaining: { ...permits, description: 'Whole permits left.' },
@@ -55,6 +57,15 @@ const decided = {
   parts: { description: 'The figures of each limit.', type: 'object', additionalProperties: ref('Part') },
   degraded: { description: 'The store did not answer, and the failure policy decided.', type: 'boolean' },
   shadow: { description: 'The limiter refuses no call.', type: 'boolean' },
+}
+
+/** Only where it was refused. */
+const refused = {
+  reason: {
+    description:
+      'limit: by the limit that binds. full: there is no room for a new key. store: it did not answer, and the failure policy refuses.',
+    enum: ['limit', 'full', 'store'],
+  },
 }
 
 /** Only where a limit is held until it is released. */
@@ -154,8 +165,11 @@ const schemas = {
   Settlement: exactly(settled, ['cost', 'plan']),
   Settled: exactly({ limiter: { type: 'string' }, settled: { const: true } }),
   Part: exactly({ outcome, ...figures }),
-  Decision: exactly({ ...decided, ...held }, Object.keys(held)),
-  Acquired: exactly({ ...decided, ...held, waitedMs: milliseconds('How long it waited.') }, Object.keys(held)),
+  Decision: exactly({ ...decided, ...refused, ...held }, Object.keys({ ...refused, ...held })),
+  Acquired: exactly(
+    { ...decided, ...refused, ...held, waitedMs: milliseconds('How long it waited.') },
+    Object.keys({ ...refused, ...held }),
+  ),
   Permit: exactly({ permit: { description: 'The permit of a decision, as it was answered.', type: 'string' } }),
   Released: exactly({
     limiter: { type: 'string' },
@@ -186,7 +200,7 @@ const schemas = {
       type: ['integer', 'null'],
       minimum: 0,
     },
-    store: { enum: ['up', 'down'] },
+    store: { enum: STORE_STATES },
   }),
   RateLimitResponse: exactly({
     overallCode: { enum: ['OK', 'OVER_LIMIT'] },
@@ -213,7 +227,7 @@ const schemas = {
     charge: { description: 'Hits that a descriptor brings along are charged, whether they fit or not.', type: 'boolean' },
     shadow: { type: 'boolean' },
     options: { type: 'object' },
-    store: { description: 'null where nothing is counted.', enum: ['up', 'down', null] },
+    store: { description: 'null where nothing is counted.', enum: [...STORE_STATES, null] },
   }),
   /** What an event of the live stream carries. */
   Live: exactly({
@@ -238,7 +252,10 @@ const schemas = {
       sumMs: milliseconds('All of them together.'),
       maxMs: milliseconds('The longest since the event before this one.'),
     }),
-    store: { description: 'down: it does not answer, and the failure policy decides.', enum: ['up', 'down'] },
+    store: {
+      description: 'down: it does not answer, and the failure policy decides. full: it has no room for new keys.',
+      enum: STORE_STATES,
+    },
     keys: {
       description: 'Keys held in memory, of the limit that holds most; null where they are in Redis.',
       type: ['integer', 'null'],

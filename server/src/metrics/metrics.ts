@@ -23,6 +23,7 @@ import {
   QUEUE_SIZE,
   recording,
   STORE_ERRORS,
+  STORE_FULL,
   type Store,
   WAIT,
 } from '../sluice.ts'
@@ -146,6 +147,10 @@ export class Metrics {
     this.#gauge(
       BREAKER_OPEN,
       ofEach(({ health }) => (health.state === 'down' ? 1 : 0)),
+    )
+    this.#gauge(
+      STORE_FULL,
+      ofEach(({ health }) => (health.state === 'full' ? 1 : 0)),
     )
   }
 

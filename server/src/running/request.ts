@@ -1,5 +1,5 @@
 /** A question to a limiter, over HTTP or gRPC. */
-import type { Cost, Decision, Key, TakenDecision } from '../sluice.ts'
+import type { Cost, Decision, Key, RefusalReason, TakenDecision } from '../sluice.ts'
 
 export type Verb = 'consume' | 'peek' | 'reserve' | 'refund'
 
@@ -40,6 +40,8 @@ export type Answer = Omit<Decision, 'allowed' | 'outcome'> & {
   readonly limiter: string
   readonly allowed: boolean
   readonly outcome: Decision['outcome']
+  /** Of a refusal. */
+  readonly reason?: RefusalReason
   readonly shadow: boolean
   /** Of limits that are held until they are released: what to release and to renew. */
   readonly permit?: string

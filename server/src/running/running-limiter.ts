@@ -370,7 +370,8 @@ export class RunningLimiter {
     this.#onRefused?.(titleOf(this.#config), typeof key === 'string' ? key : (key[limit] as string))
   }
 
-  #told({ outcome, allowed, limit, remaining, retryAfterMs, resetAfterMs, delayMs, atMs, policy, parts, degraded }: Decision): Answer {
+  #told(decision: Decision): Answer {
+    const { outcome, allowed, limit, remaining, retryAfterMs, resetAfterMs, delayMs, atMs, policy, parts, degraded } = decision
     const { name, shadow } = this.#config
     return {
       limiter: name,
@@ -385,6 +386,7 @@ export class RunningLimiter {
       policy,
       parts,
       degraded,
+      ...(decision.allowed ? {} : { reason: decision.reason }),
       shadow,
     }
   }

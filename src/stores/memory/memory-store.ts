@@ -5,8 +5,8 @@
 import type { StateFields } from '../../algorithms/algorithm.ts'
 import { decide } from '../../algorithms/decide.ts'
 import { invalid, onlyKnown } from '../../algorithms/rate.ts'
+import { FullStore, type OnFull, refusedByFull } from '../full.ts'
 import { checkKey } from '../key.ts'
-import { limitedFor } from '../step.ts'
 import type { OpenStates, Part, Scope, Step, SyncStore } from '../store.ts'
 import { Table } from './table.ts'
 
@@ -87,6 +87,7 @@ class ProcessMemory implements MemoryStore {
   readonly mode = 'sync'
   readonly shared = false
   readonly deniesWhenFull: boolean
+  readonly full: FullStore
   readonly #maxKeys: number
   readonly #held = new Map<string, HeldTables>()
   /**
@@ -100,9 +101,10 @@ class ProcessMemory implements MemoryStore {
   constructor(maxKeys: number, deniesWhenFull: boolean) {
     this.#maxKeys = maxKeys
     this.deniesWhenFull = deniesWhenFull
+    this.full = new FullStore(`memoryStore({ maxKeys: ${maxKeys} })`, deniesWhenFull)
   }
 
-  open(scope: Scope, nowUs: () => number): OpenStates {
+  open(scope: Scope, nowUs: () => number, onFull?: OnFull): OpenStates {
     const held = this.#held.get(scope.name) ?? new HeldTables(scope.name)
     // All of them first: what is refused must leave nothing behind.
     for (const { name, rule } of scope.limits) held.table(name)?.check(rule)
@@ -115,7 +117,7 @@ class ProcessMemory implements MemoryStore {
     held.open += 1
     held.nowUs = nowUs
     this.#closed?.delete(held)
-    return new MemoryStates(this, tables, nowUs, () => this.#close(held))
+    return new MemoryStates(this, scope.name, tables, nowUs, onFull, () => this.#close(held))
   }
 
   inspect(limiter: string, limit: string, key: string): StateFields | undefined {
@@ -174,17 +176,28 @@ class ProcessMemory implements MemoryStore {
 class MemoryStates implements OpenStates {
   readonly checksKeys = true
   readonly #store: ProcessMemory
+  readonly #limiter: string
   readonly #tables: readonly Table[]
   /** Of a limiter with one limit, its table. */
   readonly #only: Table | undefined
   readonly #nowUs: () => number
+  readonly #onFull: OnFull | undefined
   readonly #onClose: () => void
 
-  constructor(store: ProcessMemory, tables: readonly Table[], nowUs: () => number, onClose: () => void) {
+  constructor(
+    store: ProcessMemory,
+    limiter: string,
+    tables: readonly Table[],
+    nowUs: () => number,
+    onFull: OnFull | undefined,
+    onClose: () => void,
+  ) {
     this.#store = store
+    this.#limiter = limiter
     this.#tables = tables
     this.#only = tables.length === 1 ? tables[0] : undefined
     this.#nowUs = nowUs
+    this.#onFull = onFull
     this.#onClose = onClose
   }
 
@@ -215,8 +228,13 @@ class MemoryStates implements OpenStates {
     this.#keep(parts, nowUs)
     if (!areHeld) this.#store.sweepClosed(nowUs)
     if (fullForUs === 0) return granted
-    for (const { verdict } of parts) limitedFor(verdict, fullForUs)
+    for (const { verdict } of parts) refusedByFull(verdict, fullForUs)
+    this.#tellFull()
     return false
+  }
+
+  #tellFull(): void {
+    this.#store.full.tell(this.#onFull, this.#limiter)
   }
 
   #forget(parts: readonly Part[]): boolean {
@@ -253,7 +271,7 @@ class MemoryStates implements OpenStates {
       if (!part.changed) continue
       const table = tableOf(this.#tables, part, k)
       if (part.isHeld) table.sign(part)
-      else table.insert(part, nowUs)
+      else if (!table.insert(part, nowUs)) this.#tellFull()
     }
   }
 

@@ -139,14 +139,15 @@ export class Table {
     return this.#rowOf.size < this.#maxKeys && this.#bytes + bytesOf(key) <= this.#maxBytes
   }
 
-  /** Keeps a new key. One for which there is no room is not kept. */
-  insert({ key, s, own }: Part, nowUs: number): void {
+  /** Keeps a new key, if there is room for it: tells whether there was. */
+  insert({ key, s, own }: Part, nowUs: number): boolean {
     this.sweep(nowUs, GRACE_US)
-    if (this.fullForUs(key, nowUs) > 0) return
+    if (this.fullForUs(key, nowUs) > 0) return false
     const row = this.#freeRows.pop() ?? this.#rowCount++
     this.#rows.put(row, s, own)
     this.#rowOf.set(key, row)
     this.#bytes += bytesOf(key)
+    return true
   }
 
   /** Looks at one key and lets it go if it has been idle for so long. */

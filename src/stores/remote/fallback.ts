@@ -76,7 +76,7 @@ function denied(step: Step, nowUs: number, outage: Outage): Verdict[] {
     const rest = { remaining: 0, resetUs: retryUs, delayUs: 0, atUs: nowUs, enteredUs: nowUs, degraded: true }
     if (step.op === 'give' || step.op === 'settle' || step.op === 'renew' || cost === 0) return { outcome: 'allowed', retryUs: 0, ...rest }
     if (cost > rule.capacity && step.op !== 'charge') return { outcome: 'impossible', retryUs: Number.POSITIVE_INFINITY, ...rest }
-    return { outcome: 'limited', retryUs, ...rest }
+    return { outcome: 'store', retryUs, ...rest }
   })
 }
 

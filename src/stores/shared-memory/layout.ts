@@ -44,6 +44,8 @@ const ORIGIN_US = 6
 export const NEXT_JOURNAL = 32
 export const CATALOG_HEAD = 48
 export const CATALOG_END = 49
+/** Whether a thread has warned that the table is full. */
+export const HAS_WARNED = 52
 
 const HEADER_INTS = 64
 const CATALOG_INTS = 4096

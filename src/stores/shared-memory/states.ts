@@ -7,7 +7,7 @@
 import type { Rule, StateFields } from '../../algorithms/algorithm.ts'
 import { type Cell, decide } from '../../algorithms/decide.ts'
 import { SluiceError, shown } from '../../errors.ts'
-import { limitedFor } from '../step.ts'
+import { refusedByFull } from '../full.ts'
 import type { OpenStates, Part, Scope, Step } from '../store.ts'
 import { ABSENT, type KeyScope, LONGEST_KEY, LOST } from './chain.ts'
 import { enter, holderWords } from './holders.ts'
@@ -44,7 +44,14 @@ export interface SharedStates extends OpenStates {
  * A function that makes functions, as in chain.ts, and for the same reason. `close`: states stay
  * until they are idle, so nothing is freed here.
  */
-export function sharedStates(shared: SharedParts, scope: Scope, keyScope: KeyScope, nowUs: () => number, close: () => void): SharedStates {
+export function sharedStates(
+  shared: SharedParts,
+  scope: Scope,
+  keyScope: KeyScope,
+  nowUs: () => number,
+  onFull: () => void,
+  close: () => void,
+): SharedStates {
   const { table, journals, recordWords, allowWhenFull, onLost } = shared
   const { find, put, idleAtUs } = table.chain
   const { nextLookUs } = journals
@@ -94,7 +101,10 @@ export function sharedStates(shared: SharedParts, scope: Scope, keyScope: KeySco
         if (op === 'give' || op === 'settle') table.searchAgain()
         if (!hasChanged(parts)) {
           // A question about a key for which there is no room is answered as the call would be.
-          if (place === NOWHERE && mayBeRefused(step) && !table.hasRoom(atUs)) return refuse(parts)
+          if (place === NOWHERE && mayBeRefused(step) && !table.hasRoom(atUs)) {
+            onFull()
+            return refuse(parts)
+          }
           return granted
         }
         if (hasHolders && op !== 'give') noteHolders(step, cells)
@@ -107,8 +117,10 @@ export function sharedStates(shared: SharedParts, scope: Scope, keyScope: KeySco
           if (put(place, number, record)) return granted
         } else {
           const inserted = table.insert(number, record, atUs)
-          if (inserted || (inserted === undefined && allowWhenFull)) return granted
+          if (inserted) return granted
           if (inserted === undefined) {
+            onFull()
+            if (allowWhenFull) return granted
             // Nothing is charged: it is decided again as a question, and refused.
             clear(cells)
             decide('ask', parts, atUs, aheadUs, ofUs, isTold)
@@ -159,7 +171,7 @@ export function sharedStates(shared: SharedParts, scope: Scope, keyScope: KeySco
   /** Says of all limits that they limit until there is room. */
   function refuse(parts: readonly Part[]): false {
     const us = table.soonestIdleUs === Number.POSITIVE_INFINITY ? NOBODY_SEEN_US : table.soonestIdleUs
-    for (const { verdict } of parts) limitedFor(verdict, us)
+    for (const { verdict } of parts) refusedByFull(verdict, us)
     return false
   }
 

@@ -6,6 +6,7 @@
  */
 import type { StateFields } from '../../algorithms/algorithm.ts'
 import { systemClock } from '../../clock/clock.ts'
+import { FullStore, type OnFull } from '../full.ts'
 import type { QueueClass } from '../queue/room.ts'
 import { SharedQueue } from '../queue/shared-queue.ts'
 import { checkLeases } from '../step.ts'
@@ -15,7 +16,7 @@ import { timeFrom } from './clock.ts'
 import { fingerprint } from './fingerprint.ts'
 import { releaseHeld } from './held.ts'
 import { Journals } from './journals.ts'
-import type { SharedHandle, SharedMemory } from './layout.ts'
+import { HAS_WARNED, type SharedHandle, type SharedMemory } from './layout.ts'
 import { memoryFrom, type SharedStoreOptions } from './options.ts'
 import { SharedTable } from './shared-table.ts'
 import { type SharedParts, type SharedStates, sharedStates } from './states.ts'
@@ -68,6 +69,7 @@ class Shared implements SharedStore {
   readonly #journals: Journals
   readonly #table: SharedTable
   readonly #parts: SharedParts
+  readonly #full: FullStore
   /** Of the limiters of this thread, by name: what was opened last. */
   readonly #opened = new Map<string, SharedStates>()
 
@@ -77,7 +79,8 @@ class Shared implements SharedStore {
     this.#memory = memory
     this.#journals = new Journals(memory)
     this.#table = new SharedTable(memory, this.#journals)
-    const { recordWords, allowWhenFull } = memory
+    const { recordWords, allowWhenFull, maxKeys } = memory
+    this.#full = new FullStore(`sharedStore({ maxKeys: ${maxKeys} })`, !allowWhenFull)
     this.#parts = { table: this.#table, journals: this.#journals, recordWords, allowWhenFull, onLost: (lost) => this.#yield(lost) }
   }
 
@@ -90,7 +93,7 @@ class Shared implements SharedStore {
   }
 
   /** Refuses what cannot be decided here, before anything is. */
-  open(scope: Scope, nowUs: () => number): OpenStates {
+  open(scope: Scope, nowUs: () => number, onFull?: OnFull): OpenStates {
     // Elsewhere threads have no names, so nobody can tell whose places are those of a thread that
     // has ended.
     if (this.#journals.thread === 0) checkLeases(scope, 'in shared memory outside of Node')
@@ -99,7 +102,8 @@ class Shared implements SharedStore {
     fingerprint(scope.name, memory.seedLow, memory.seedHigh, seeds)
     const [seedLow, seedHigh] = seeds as unknown as [number, number]
     const keyScope = { scope: scopeNumber(memory, scope), seedLow, seedHigh }
-    const states = sharedStates(this.#parts, scope, keyScope, nowUs, () => {
+    const tellFull = () => this.#full.tell(onFull, scope.name, () => Atomics.compareExchange(memory.ints, HAS_WARNED, 0, 1) === 0)
+    const states = sharedStates(this.#parts, scope, keyScope, nowUs, tellFull, () => {
       if (this.#opened.get(scope.name) === states) this.#opened.delete(scope.name)
     })
     this.#opened.set(scope.name, states)
