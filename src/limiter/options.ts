@@ -146,7 +146,11 @@ export function clockOf(clock: Clock | undefined, store: Store): Clock | undefin
   if (typeof clock?.nowUs !== 'function' || typeof clock.setTimer !== 'function') {
     throw invalid('clock', clock, 'must have nowUs() and setTimer()')
   }
-  if (trustedClocks.has(clock)) return clock
+  const checked = trustedClocks.has(clock) ? clock : checkedClock(clock)
+  return store.mode === 'sync' ? (store.commonClock?.(checked, clock) ?? checked) : checked
+}
+
+function checkedClock(clock: Clock): Clock {
   return { nowUs: () => checkedUs(clock.nowUs()), setTimer: (fn, us, keepAlive) => clock.setTimer(fn, us, keepAlive) }
 }
 

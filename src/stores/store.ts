@@ -20,6 +20,7 @@
  *   unless the store's page says otherwise.
  */
 import type { Verdict } from '../algorithms/decide.ts'
+import type { Clock } from '../clock/clock.ts'
 import type { OnFull } from './full.ts'
 import type { QueueClass } from './queue/room.ts'
 import type { AsyncStore } from './remote/async-store.ts'
@@ -40,6 +41,11 @@ export interface SyncStore {
    * given a clock.
    */
   readonly nowUs?: (() => number) | undefined
+  /**
+   * What a limiter goes by in place of its clock, where others that share the store have clocks of
+   * their own. `of`: the clock as its user has it, the same for all limiters that have it.
+   */
+  commonClock?(clock: Clock, of: object): Clock
   /**
    * How callers wait in line at it: `SharedQueue`, if it is shared. Without it they wait as if
    * nobody else used it.

@@ -2,7 +2,7 @@
  * Looks into shared memory while no thread is in the middle of a step: every record must be in
  * exactly one place.
  */
-import { NEXT, SCOPE_AND_TAG, type SharedHandle, SharedMemory, SPARES } from '../../src/stores/shared-memory/layout.ts'
+import { AT_REST, NEXT, SCOPE_AND_TAG, type SharedHandle, SharedMemory, SPARES } from '../../src/stores/shared-memory/layout.ts'
 
 /** As in layout.ts. */
 const HELD = 2
@@ -53,9 +53,9 @@ export function audit(handle: SharedHandle, { ofTaken = false } = {}): Audit {
     for (let k = 0; k < (ints[at + HELD] as number); k++) found(ints[at + POCKET_AT + k] as number, `cell ${cell}`)
   }
   const missing = memory.recordCount - places.size
-  // A dead thread's records are found again when its cell is taken over. It has 13 of its own at
+  // A dead thread's records are found again when its cell is taken over. It has 15 of its own at
   // most.
-  if (missing > takenCells * (SPARES + 1)) faults.push(`${missing} records are nowhere`)
+  if (missing > takenCells * (AT_REST + 2)) faults.push(`${missing} records are nowhere`)
   if (takenCells === 0 && missing !== 0) faults.push(`${missing} records are nowhere, though no thread has any`)
   return { faults, keys, takenCells, longestChain }
 }

@@ -5,7 +5,7 @@ import { limitFrom } from '../../dist/config/index.js'
 import { acquireSync, createLimiter, systemClock } from '../../dist/index.js'
 import { sharedStore } from '../../dist/stores/shared-memory/index.js'
 
-const JOBS = { race, history, queue, admitted, cancelled, settled }
+const JOBS = { race, history, queue, admitted, cancelled, settled, decided, named }
 
 /** { number, threads, gate }: all stop at the gate until everybody is there. */
 const { number } = workerData
@@ -135,4 +135,44 @@ function settled({ handle, gate, threads, calls, ...order }) {
     charged += Math.max(decision.allowed ? 3 : 0, actual) + 1
   }
   return { used, charged, collisions: store.collisions }
+}
+
+/**
+ * Takes as fast as it can, by a clock of its own. Tells when it was admitted and refused, in
+ * microseconds.
+ */
+function decided({ handle, gate, threads, limits, forMs, apartUs }) {
+  const clock = { nowUs: () => systemClock.nowUs() + apartUs[number], setTimer: () => () => undefined }
+  const limiter = createLimiter(limitsOf(limits), { name: 'crew', store: sharedStore(handle), clock, maxAheadMs: 0 })
+  const [admitted, refused] = [[], []]
+  limiter.peek('other')
+  passGate(gate, threads)
+  limiter.peek('other')
+  for (const endMs = performance.now() + forMs; performance.now() < endMs; ) {
+    for (let k = 0; k < 20; k++) {
+      const { allowed, atMs } = limiter.consume('key')
+      ;(allowed ? admitted : refused).push(Math.round(atMs * 1000))
+    }
+  }
+  return { admitted, refused }
+}
+
+/**
+ * Opens and closes limiters of many names, of which other threads open some too. Of a name that it
+ * has open it takes one of two permits and gives it back: tells how often there was none.
+ */
+function named({ handle, gate, threads, limits, names, calls }) {
+  const store = sharedStore(handle)
+  const clock = { nowUs: () => 1_700_000_000_000_000, setTimer: () => () => undefined }
+  let [missing, seed] = [0, number + 1]
+  passGate(gate, threads)
+  for (let call = 0; call < calls; call++) {
+    seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0
+    const limiter = createLimiter(limitsOf(limits), { name: `tenant-${(seed >>> 8) % names}`, store, clock })
+    const decision = limiter.consume(`thread:${number}`)
+    if (decision.allowed) decision.cancel()
+    else missing += 1
+    limiter.close()
+  }
+  return missing
 }

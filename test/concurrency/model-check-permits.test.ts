@@ -14,7 +14,7 @@ import { RECORD_HEADER_WORDS, SharedMemory } from '../../src/stores/shared-memor
 import { Part, type Scope, Step } from '../../src/stores/step.ts'
 import type { SyncStore } from '../../src/stores/store.ts'
 import { audit } from './audit.ts'
-import { type Explored, explore, runFor, type World } from './scheduler.ts'
+import { type Explored, explore, runFor, sitesOf, type World } from './scheduler.ts'
 
 const NOW_US = 1_700_000_000_000_000
 /** Tokens of a key in one microsecond count up from it. */
@@ -129,8 +129,7 @@ function storeWith(limit: Limit, { before, threads }: Setting, maxKeys = 2) {
   const store = as(0, () => sharedStore({ maxKeys, maxThreads: threads.length + 1, limits: limit, reclaimAfterMs: 3_600_000 }))
   before.forEach(stepsOn(limit, store))
   const memory = new SharedMemory(store.handle)
-  const siteOf = (index: number) => (index >= memory.headsAt ? 'head' : 'cell')
-  return { handle: store.handle, world: { buffer: store.handle.buffer, constant: constantIn(memory, limit), siteOf } }
+  return { handle: store.handle, world: { buffer: store.handle.buffer, constant: constantIn(memory, limit), ...sitesOf(memory) } }
 }
 
 /**
@@ -140,7 +139,7 @@ function storeWith(limit: Limit, { before, threads }: Setting, maxKeys = 2) {
 function constantIn(memory: SharedMemory, limit: Limit): World['constant'] {
   const [{ rule }] = compiled(limit) as [Scope['limits'][number]]
   const behindStates = rule.figures.length + rule.words
-  const ranges: [number, number][] = [[memory.catalogAt, memory.catalogEnd]]
+  const ranges: [number, number][] = [[memory.catalogAt, memory.journalsAt]]
   for (let record = 1; record <= memory.recordCount; record++) {
     const wordsAt = memory.recordAt(record) + RECORD_HEADER_WORDS * 2
     ranges.push([wordsAt + FEW_STATE_WORDS * 2, wordsAt + behindStates * 2])

@@ -22,7 +22,7 @@ import { Journals } from '../../src/stores/shared-memory/journals.ts'
 import { SharedMemory } from '../../src/stores/shared-memory/layout.ts'
 import { numberOf } from '../../src/stores/shared-memory/thread.ts'
 import { audit } from './audit.ts'
-import { type Explored, explore, runFor, type World } from './scheduler.ts'
+import { type Explored, explore, runFor, sitesOf, type World } from './scheduler.ts'
 
 const SECOND_US = 1_000_000
 const START_US = 1_700_000_000 * SECOND_US
@@ -181,16 +181,19 @@ function checked(setting: Setting): Explored {
         expect(audit(handle)).toMatchObject({ faults: [], takenCells: 0 })
         asExpected()
       },
-      siteOf: (index) => (index >= memory.headsAt ? 'head' : index >= memory.journalsAt ? 'cell' : 'catalog'),
+      ...sitesOf(memory),
     },
     { stoppable, brokenSite },
   )
   return explored
 }
 
-/** Where the catalog lies, in bytes: the one limiter is in it before the threads begin. */
-function catalogOf({ catalogAt, catalogEnd }: SharedMemory): World['constant'] {
-  return [[catalogAt * 4, catalogEnd * 4]]
+/**
+ * Where the catalog lies, in bytes: the one limiter is in it before the threads begin. Behind it
+ * are the pages where they mark that they have it open.
+ */
+function catalogOf({ catalogAt, journalsAt }: SharedMemory): World['constant'] {
+  return [[catalogAt * 4, journalsAt * 4]]
 }
 
 /** Takes over the cells of dead threads and gives them back. A cell must have been seen twice. */
@@ -332,7 +335,6 @@ describe('two threads in a table with one record left', () => {
       before: [take(held)],
       threads: [[take(other)], [take(other)]],
       stoppable: 0,
-      mayBeFull: true,
     })
     print('the last record for one key', explored)
     expect(explored.collisions.head).toBeGreaterThan(0)
@@ -371,7 +373,7 @@ describe('a dead thread is taken over while another works on the same chain', ()
         buffer: handle.buffer,
         constant: catalogOf(memory),
         threads: [{ run: () => takeOverFirst(handle) }, threadFor(working)],
-        siteOf: (index: number) => (index >= memory.headsAt ? 'head' : 'cell'),
+        ...sitesOf(memory),
         check([, answer]: readonly unknown[]) {
           expect(audit(handle)).toMatchObject({ faults: [], takenCells: 0 })
           if (mayBeFull) return
@@ -417,7 +419,7 @@ describe('a dead thread is taken over while another works on the same chain', ()
         buffer: handle.buffer,
         constant: catalogOf(memory),
         threads: [1, 2].map((cell) => ({ run: () => takeOverFirst(handle, cell) })),
-        siteOf: (index: number) => (index >= memory.headsAt ? 'head' : 'cell'),
+        ...sitesOf(memory),
         check: () => expect(audit(handle)).toMatchObject({ faults: [], takenCells: 0 }),
       }
       const threadFor = (calls: readonly Call[]) => ({ run: () => calls.map(callsOn(limits, sharedStore(handle))) })
@@ -484,8 +486,7 @@ describe('a thread that has ended is taken over at once', () => {
     const store = as(0, () => sharedStore({ maxKeys: 2, maxThreads, limits, reclaimAfterMs: 3_600_000 }))
     before.forEach(callsOn(limits, store))
     const memory = new SharedMemory(store.handle)
-    const siteOf = (index: number) => (index >= memory.headsAt ? 'head' : 'cell')
-    return { handle: store.handle, world: { buffer: store.handle.buffer, constant: catalogOf(memory), siteOf } }
+    return { handle: store.handle, world: { buffer: store.handle.buffer, constant: catalogOf(memory), ...sitesOf(memory) } }
   }
 
   test.each([

@@ -10,6 +10,8 @@
  * and all logs; states that were seen before are not explored twice, but the schedules that lead
  * through them are counted.
  */
+import { CATALOG_HEAD, COMPACTOR, type SharedMemory } from '../../src/stores/shared-memory/layout.ts'
+
 export interface Thread {
   /** Runs one thread's work on the shared memory and returns what it saw. */
   run(): unknown
@@ -29,6 +31,11 @@ export interface World {
   check(results: readonly unknown[]): void
   /** Where an operation belongs, for the count of collisions: by the index in 32-bit words. */
   siteOf(index: number): string
+  /**
+   * A site whose operations in a row are done as one, and whose answers make no difference to what
+   * comes later: it is tested elsewhere.
+   */
+  readonly atOnce?: string
 }
 
 export interface Explored {
@@ -179,24 +186,28 @@ function oneMore(
   const answers = [...log.answers]
   const after = [...log.after]
   let at = 0
+  let isAtOnce = false
+  const told: unknown[] = []
   const step = (name: string, operation: Operation) => {
     return (array: Int32Array | BigInt64Array, index: number, ...rest: unknown[]) => {
       // Only what is shared is anybody else's business.
       if (array.buffer !== world.buffer) return operation(...([array, index, ...rest] as never[]))
+      const site = world.siteOf(array instanceof BigInt64Array ? index * 2 : index)
       if (at < log.answers.length) {
         bytes.set(log.after[at] as Copy)
         return log.answers[at++]
       }
-      if (at > log.answers.length) throw PAUSE
+      if (at > log.answers.length && (!isAtOnce || site !== world.atOnce)) throw PAUSE
+      if (at === log.answers.length) bytes.set(now)
       at += 1
-      bytes.set(now)
+      isAtOnce = site === world.atOnce
       const answer = operation(...([array, index, ...rest] as never[]))
       const hasLost = name === 'compareExchange' && answer !== rest[0]
-      const site = hasLost ? world.siteOf(array instanceof BigInt64Array ? index * 2 : index) : ''
       if (hasLost) collisions[site] = (collisions[site] ?? 0) + 1
       const isBroken = hasLost && site === brokenSite
       if (isBroken) (array as Int32Array)[index] = rest[1] as number
       answers.push(isBroken ? rest[0] : answer)
+      if (!isAtOnce) told.push(answers.at(-1))
       after.push(bytes.slice())
       return answers.at(-1)
     }
@@ -205,17 +216,17 @@ function oneMore(
   globalThis.Atomics = Object.fromEntries(names.map((name) => [name, step(name, REAL[name] as Operation)])) as unknown as typeof Atomics
   try {
     const result = thread.run()
-    return { answers, after, digest: digestOf(log, answers, true), result, isDone: true }
+    return { answers, after, digest: digestOf(log, told, true), result, isDone: true }
   } catch (thrown) {
     if (thrown !== PAUSE) throw thrown
-    return { answers, after, digest: digestOf(log, answers, false), result: undefined, isDone: false }
+    return { answers, after, digest: digestOf(log, told, false), result: undefined, isDone: false }
   } finally {
     globalThis.Atomics = REAL
   }
 }
 
-function digestOf(log: Log, answers: readonly unknown[], isDone: boolean): Digest {
-  const text = `${answers.slice(log.answers.length).join()}${isDone ? '.' : ''}`
+function digestOf(log: Log, told: readonly unknown[], isDone: boolean): Digest {
+  const text = `${told.join()}${isDone ? '.' : ''}`
   return mixed(log.digest, Buffer.from(text))
 }
 
@@ -235,4 +246,17 @@ function stateId(copy: Copy, logs: readonly Log[], isStopped: boolean): string {
   const bytes = mixed(EMPTY, copy)
   const [low, high] = mixed(bytes, Int32Array.from(logs.flatMap(({ digest }) => digest)))
   return `${low},${high},${isStopped}`
+}
+
+/**
+ * Where an operation on shared memory belongs. What is done about the names of limiters comes
+ * before the steps and between no two of them: it has tests of its own.
+ */
+export function sitesOf(memory: SharedMemory): Pick<World, 'siteOf' | 'atOnce'> {
+  const siteOf = (index: number) => {
+    if (index >= memory.headsAt) return 'head'
+    if (index >= memory.journalsAt) return 'cell'
+    return index >= memory.catalogAt || (index >= CATALOG_HEAD && index <= COMPACTOR) ? 'names' : 'header'
+  }
+  return { siteOf, atOnce: 'names' }
 }

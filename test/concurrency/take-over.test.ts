@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createLimiter, gcra } from '../../src/index.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { Journals } from '../../src/stores/shared-memory/journals.ts'
-import { FREED_AT, SCOPE_AND_TAG, SEEN_AT, SharedMemory } from '../../src/stores/shared-memory/layout.ts'
+import { AT_REST, FREED_AT, SCOPE_AND_TAG, SEEN_AT, SharedMemory } from '../../src/stores/shared-memory/layout.ts'
 import { audit } from './audit.ts'
 
 /** As in layout.ts. */
@@ -181,7 +181,7 @@ test('a record of another key that bears a repeated tag is not taken for the one
   const emptyHead = [0, 1, 2, 3, 4, 5, 6, 7].find((head) => ints[memory.headAt(head)] === 0) as number
   const at = memory.journalAt(2)
   const [low, high] = [1234, 5678]
-  ints.set([1, 0, 12, 1 | (1 << 8) | (12 << 12), memory.headAt(emptyHead), 0, 0, low, high], at)
+  ints.set([1, 0, AT_REST, 1 | (1 << 8) | (AT_REST << 12), memory.headAt(emptyHead), 0, 0, low, high], at)
   ints[at + FREED_AT] = live
   ints[at + SEEN_AT] = ints[memory.recordAt(live) + SCOPE_AND_TAG] as number
   ints[RECLAIM_AFTER_MS] = 0
@@ -206,5 +206,5 @@ test('a note is complete and done with by an atomic write, behind everything tha
   vi.spyOn(Atomics, 'store').mockImplementation(spy as typeof Atomics.store)
   // In the place of a record of its chain.
   limiter.reset('k')
-  expect(written).toEqual([1 | (1 << 4) | (1 << 8) | (12 << 12), 0])
+  expect(written).toEqual([1 | (1 << 4) | (1 << 8) | (AT_REST << 12), 0])
 })

@@ -6,9 +6,10 @@ import { describe, expect, test, vi } from 'vitest'
 import { createLimiter, gcra } from '../../src/index.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { Journals } from '../../src/stores/shared-memory/journals.ts'
-import { SharedMemory } from '../../src/stores/shared-memory/layout.ts'
+import { SCOPE_AND_TAG, type SharedHandle, SharedMemory, TAG_BITS } from '../../src/stores/shared-memory/layout.ts'
 import { SharedTable } from '../../src/stores/shared-memory/shared-table.ts'
 import { fakeClock } from '../../src/testing/fake-clock.ts'
+import { audit } from '../concurrency/audit.ts'
 
 const START_MS = 1_700_000_000_000
 /** A key is idle a second after it was used. */
@@ -90,5 +91,46 @@ describe('a table that was searched in vain', () => {
     // It has two heads: one of the keys falls on the one with the record.
     const areLetIn = Array.from({ length: 40 }, (_, k) => limiter.tryAcquire(`other:${k}`))
     expect(areLetIn.filter((allowed) => allowed)).toHaveLength(1)
+  })
+})
+
+describe('a record in the hands of a thread that is held up in the middle of a step', () => {
+  /** Another thread that took an empty record out of its chain, and got no further. */
+  function heldUp(handle: SharedHandle) {
+    const memory = new SharedMemory(handle)
+    const journals = new Journals(memory, 99)
+    const { chain } = new SharedTable(memory, journals)
+    journals.claim()
+    for (let head = 0; head < memory.headCount; head++) {
+      chain.look(memory.headAt(head))
+      const { length, records } = chain.seen
+      for (let place = 0; place < length; place++) {
+        const isEmpty = (memory.ints[memory.recordAt(records[place] as number) + SCOPE_AND_TAG] as number) >>> TAG_BITS === 0
+        if (isEmpty && chain.unlink(place)) return journals
+      }
+    }
+    throw new Error('there is no empty record')
+  }
+
+  test.each([1, 3, 50])('is not missing: all of %i keys fit, and not one more', (maxKeys) => {
+    const clock = fakeClock(START_MS)
+    const store = sharedStore({ maxKeys, maxThreads: 4, limits: ONE })
+    const limiter = createLimiter(ONE, { name: 'full', store, clock, maxAheadMs: 0 })
+    for (let k = 1; k < maxKeys; k++) expect(limiter.tryAcquire(`key:${k}`)).toBe(true)
+    const journals = heldUp(store.handle)
+    expect(limiter.peek('last')).toMatchObject({ allowed: true })
+    expect(limiter.consume('last')).toMatchObject({ allowed: true })
+    expect(limiter.consume('one more')).toMatchObject({ outcome: 'limited', retryAfterMs: 1000 })
+    journals.release()
+    clock.advanceMs(10)
+    expect(limiter.consume('one more')).toMatchObject({ outcome: 'limited' })
+    expect([store.size, audit(store.handle).faults]).toEqual([maxKeys, []])
+    // The journal takes its reserve back.
+    for (let k = 0; k < 20 * maxKeys; k++) {
+      clock.advanceMs(1_000 / maxKeys)
+      limiter.tryAcquire(`later:${k}`)
+      expect(store.size).toBeLessThanOrEqual(maxKeys)
+    }
+    expect(audit(store.handle)).toMatchObject({ faults: [], takenCells: 0 })
   })
 })

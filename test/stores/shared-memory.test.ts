@@ -6,7 +6,7 @@ import type { Rule } from '../../src/algorithms/algorithm.ts'
 import type * as sluice from '../../src/index.ts'
 import { createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type SharedHandle, type SharedStoreOptions, sharedStore } from '../../src/stores/shared-memory/index.ts'
-import { CATALOG_END, CATALOG_HEAD, SharedMemory } from '../../src/stores/shared-memory/layout.ts'
+import { CATALOG_ENDS, CATALOG_HEAD, SharedMemory } from '../../src/stores/shared-memory/layout.ts'
 import { Part, Step } from '../../src/stores/step.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { audit } from '../concurrency/audit.ts'
@@ -274,9 +274,9 @@ describe('is refused', () => {
       for (; ; k++) createLimiter(ONE, { name: `${'limiter-'.repeat(12)}${k}`, store })
     }
     errorOf(make)
-    const end = ints[CATALOG_END]
+    const end = ints[CATALOG_ENDS]
     for (let again = 0; again < 10; again++) errorOf(make)
-    expect(ints[CATALOG_END]).toBe(end)
+    expect(ints[CATALOG_ENDS]).toBe(end)
     expect(createLimiter(ONE, { name: 'a', store }).tryAcquire('k')).toBe(true)
   })
 
@@ -287,16 +287,16 @@ describe('is refused', () => {
     let isFirst = true
     let afterOther = 0
     const spy = vi.spyOn(Atomics, 'compareExchange').mockImplementation(((array: Int32Array, at: number, from: number, to: number) => {
-      if (isFirst && at === CATALOG_END) {
+      if (isFirst && at === CATALOG_ENDS) {
         isFirst = false
         createLimiter(ONE, { name: 'both', store: sharedStore(store.handle) })
-        afterOther = ints[CATALOG_END] as number
+        afterOther = ints[CATALOG_ENDS] as number
       }
       return compareExchange(array, at, from, to)
     }) as typeof Atomics.compareExchange)
     expect(createLimiter(ONE, { name: 'both', store }).tryAcquire('k')).toBe(true)
     spy.mockRestore()
-    expect(ints[CATALOG_END]).toBe(afterOther)
+    expect(ints[CATALOG_ENDS]).toBe(afterOther)
   })
 
   test('a handle that was put together from two', () => {
@@ -312,7 +312,7 @@ describe('is refused', () => {
     new Int32Array(handle.buffer)[1] = 1
     const error = errorOf(() => sharedStore(handle))
     expect(error.code).toBe('CONFIG')
-    expect(error.message).toMatch(/^the shared handle was made by another version of Sluice: its layout is 1, this one reads 8;/)
+    expect(error.message).toMatch(/^the shared handle was made by another version of Sluice: its layout is 1, this one reads 9;/)
   })
 
   test('a buffer that is something else', () => {

@@ -6,6 +6,9 @@
  * start, and there is nothing in common but the wall clock: there they are as far apart as that was
  * set, or moved, between the starts of two threads.
  */
+import { fixedDoubles } from './bytes.ts'
+import { LATEST_US, type SharedMemory } from './layout.ts'
+
 type HrTime = () => [seconds: number, nanoseconds: number]
 
 interface Runtime {
@@ -47,4 +50,66 @@ export function timeFrom(origin: number): (() => number) | undefined {
     const time = read()
     return origin + time[0] * 1_000_000 + ((time[1] / 1000) | 0)
   }
+}
+
+/**
+ * A clock that lies back by less stands still until it has caught up: readings of one time differ
+ * by some noise, and to go on from the latest would add that up. One that lies back by more goes on
+ * from there at its own pace.
+ */
+const FAR_US = 100_000
+/** The latest time is written down when it is so much later than the one that stands there. */
+const WRITE_EVERY_US = 1_000
+
+const READ = 0
+const AHEAD = 1
+const FROM = 2
+const TO = 3
+
+/**
+ * The time of this thread by its clock, and no earlier than the latest that any thread has read: a
+ * record of another thread would otherwise look as if its own clock had stepped back. Only a clock
+ * that itself steps back takes the common time back with it, by as much, as it does in the memory
+ * of one thread.
+ */
+export function commonTime({ doubles, atomic }: SharedMemory, nowUs: () => number): () => number {
+  // What was read last; how much is added to it; and a swap, which is of the bits of both doubles.
+  const times = fixedDoubles(4)
+  const halves = new Int32Array(times.buffer)
+  const swap = (fromUs: number, toUs: number): boolean => {
+    times[FROM] = fromUs
+    times[TO] = toUs
+    const [fromLow, fromHigh, toLow, toHigh] = halves.subarray(FROM * 2) as unknown as [number, number, number, number]
+    return atomic.swapPair(LATEST_US * 2, fromLow, fromHigh, toLow, toHigh)
+  }
+
+  /** `us`: the time of this thread. `backUs`: by how much its clock has stepped back. */
+  function otherwise(us: number, latestUs: number, backUs: number): number {
+    if (backUs > 0) {
+      const commonUs = Math.max(us, latestUs - backUs)
+      if (commonUs < latestUs) swap(latestUs, commonUs)
+      return commonUs
+    }
+    if (us < latestUs) {
+      // A plain reading may have been of two halves that never stood there together.
+      if (!swap(latestUs, latestUs)) return now()
+      if (latestUs - us > FAR_US) times[AHEAD] = (times[AHEAD] as number) + latestUs - us
+      return latestUs
+    }
+    swap(latestUs, us)
+    return us
+  }
+
+  function now(): number {
+    // Before the clock: of clocks that agree, what is read later is no earlier.
+    const latestUs = doubles[LATEST_US] as number
+    const readUs = nowUs()
+    const backUs = (times[READ] as number) - readUs
+    times[READ] = readUs
+    const us = readUs + (times[AHEAD] as number)
+    const aheadUs = us - latestUs
+    return backUs <= 0 && aheadUs >= 0 && aheadUs < WRITE_EVERY_US ? us : otherwise(us, latestUs, backUs)
+  }
+
+  return now
 }

@@ -13,7 +13,8 @@ import * as layout from './layout.ts'
 
 // As constants of this module. An import is read anew at each use, with a check whether it is
 // initialised: a tenth of a call.
-const { BEFORE_SHIFT, COUNT_MASK, COUNTS, FINGERPRINT_HIGH, FINGERPRINT_LOW, FREED_AT, FREED_HIGH, FREED_LOW, FREED_SHIFT } = layout
+const { AT_REST, BEFORE_SHIFT, COUNT_MASK, COUNTS, FINGERPRINT_HIGH, FINGERPRINT_LOW, FREED_AT, FREED_HIGH, FREED_LOW, FREED_SHIFT } =
+  layout
 const {
   FREED_TAG,
   HEAD,
@@ -76,10 +77,11 @@ export interface Journal {
   /** The tag of the records that are written now. */
   tag(): number
   spare(k: number): number
-  /**
-   * Whether there is a spare that the journal does not need for itself: one more key can be held.
-   */
+  /** Whether it has more spares than it needs, and than it has at rest. */
+  hasReserve(): boolean
   hasSurplus(): boolean
+  /** Whether it can hold no more of them. */
+  isLaden(): boolean
   /**
    * Makes `first` the first record of the chain that was seen: spares 0 to `used` are its new
    * beginning, and its first `freed` records leave it. False if another thread was faster.
@@ -134,6 +136,14 @@ export function journalOf(memory: layout.SharedMemory, thread: number, first: nu
   }
 
   function hasSurplus(): boolean {
+    return (ints[held.at + HELD] as number) > AT_REST
+  }
+
+  function isLaden(): boolean {
+    return (ints[held.at + HELD] as number) > AT_REST + 1
+  }
+
+  function hasReserve(): boolean {
     return (ints[held.at + HELD] as number) > SPARES
   }
 
@@ -196,5 +206,5 @@ export function journalOf(memory: layout.SharedMemory, thread: number, first: nu
     if (ints[at + STATE] === state) store(at + STATE, (state + 1) | 0)
   }
 
-  return { seen, held, reclaim, claim, take, tag, spare, hasSurplus, swapHead, noteFreed, finishNote, release }
+  return { seen, held, reclaim, claim, take, tag, spare, hasSurplus, hasReserve, isLaden, swapHead, noteFreed, finishNote, release }
 }

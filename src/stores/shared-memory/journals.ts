@@ -9,7 +9,22 @@ import { SluiceError } from '../../errors.ts'
 import type { AtomicOperations } from './atomic.ts'
 import { fixedDoubles } from './bytes.ts'
 import { type Journal, journalOf } from './journal.ts'
-import { FENCE, HELD, NEXT_JOURNAL, type SharedMemory, SPARES, STATE, THREAD } from './layout.ts'
+import {
+  AT_REST,
+  BEFORE_SHIFT,
+  COUNT_MASK,
+  COUNTS,
+  FENCE,
+  FREED_SHIFT,
+  HELD,
+  NEXT_JOURNAL,
+  NOTHING,
+  type SharedMemory,
+  SPARES,
+  STATE,
+  THREAD,
+  USED_SHIFT,
+} from './layout.ts'
 import { wasSwapped } from './recovery.ts'
 import { rest, spin, threadNumber } from './thread.ts'
 
@@ -73,28 +88,38 @@ export class Journals {
     this.journal.release()
   }
 
-  /** Whether some journal that no thread has has a surplus. */
-  get anySurplus(): boolean {
-    for (let k = 0; k < this.#memory.journalCount; k++) {
+  /**
+   * Whether there are more spare records than all journals have at rest, and so fewer in chains
+   * than keys fit: somebody has one in hand that is no key's. Of a step under way that will free
+   * one, or has just used one, it counts as there: others may add a key too many, and never one too
+   * few.
+   */
+  get anyInHand(): boolean {
+    const { journalCount, ints } = this.#memory
+    let spares = 0
+    for (let k = 0; k < journalCount; k++) {
       const at = this.#memory.journalAt(k)
-      if ((this.#atomic.load(at + STATE) & 1) === 0 && this.#hasSurplus(at)) return true
+      const counts = this.#atomic.load(at + COUNTS)
+      const after = ((counts >> BEFORE_SHIFT) & COUNT_MASK) - ((counts >> USED_SHIFT) & COUNT_MASK) + ((counts >> FREED_SHIFT) & COUNT_MASK)
+      spares += Math.max(ints[at + HELD] as number, counts === NOTHING ? 0 : after)
     }
-    return false
+    return spares > journalCount * AT_REST
   }
 
-  /** Goes over to a journal that has a surplus, if there is one. */
-  changeToSurplus(): boolean {
+  /** Goes over to a journal that has more spares than it needs, if this one has not. */
+  changeToSpare(): boolean {
     const { journal } = this
+    if (journal.hasReserve()) return true
     journal.release()
     for (let k = 0; k < this.#memory.journalCount; k++) {
       const at = this.#memory.journalAt(k)
-      const isWorthClaiming = this.#hasSurplus(at)
+      const isWorthClaiming = (this.#memory.ints[at + HELD] as number) > SPARES
       if (!this.takeOver(k) && !(isWorthClaiming && journal.claim(at))) continue
-      if (journal.hasSurplus()) return true
+      if (journal.hasReserve()) return true
       journal.release()
     }
     this.claim()
-    return journal.hasSurplus()
+    return journal.hasReserve()
   }
 
   /**
@@ -168,10 +193,6 @@ export class Journals {
     const before = { ...this.journal.held }
     act()
     Object.assign(this.journal.held, before)
-  }
-
-  #hasSurplus(at: number): boolean {
-    return (this.#memory.ints[at + HELD] as number) > SPARES
   }
 
   /**

@@ -2,7 +2,7 @@
  * The shared bytes: what lies where. docs/decisions/shared-memory.md tells why.
  *
  *   header    256 bytes: magic, layout version, sizes, seeds, the common origin of time; what changes lies in lines of its own
- *   catalog   the limiters that use the memory: catalog.ts
+ *   catalog   the limiters that use the memory, and 64 bytes for each thread, with those it has open: catalog.ts
  *   journals  256 bytes each: what a thread holds while it is in the middle of a step: journal.ts
  *   heads     8 bytes each, two for each key that fits: record (0 = none), version: chain.ts
  *   records   32-bit: fingerprint (two), next record, scope and tag; 64-bit: idleAtUs, then the limits' figures and words: record.ts; who holds them: holders.ts
@@ -21,7 +21,7 @@ const MAGIC = 0x51_75_1c_e0
  * of the fingerprints, of what threads do with it, and of what an algorithm computes: threads of
  * two versions must not share a state that they would decide on differently.
  */
-export const LAYOUT_VERSION = 8
+export const LAYOUT_VERSION = 9
 
 /** For each key that fits: with more of them chains are shorter. */
 const HEADS_PER_KEY = 2
@@ -40,15 +40,25 @@ const FIELD = {
 } as const
 /** In doubles. */
 const ORIGIN_US = 6
-/** These change, so each has a cache line of its own (in 32-bit words). */
+/**
+ * These change, so each has a cache line of its own. In doubles: the latest time that any thread
+ * has read.
+ */
+export const LATEST_US = 8
+/** In 32-bit words. */
 export const NEXT_JOURNAL = 32
 export const CATALOG_HEAD = 48
-export const CATALOG_END = 49
+/** Where each half of the catalog ends. */
+export const CATALOG_ENDS = 49
+/** Which thread makes room in the catalog. */
+export const COMPACTOR = 51
 /** Whether a thread has warned that the table is full. */
 export const HAS_WARNED = 52
 
 const HEADER_INTS = 64
-const CATALOG_INTS = 4096
+export const HALF_INTS = 2048
+const CATALOG_INTS = 2 * HALF_INTS
+const PAGE_INTS = 16
 export const JOURNAL_INTS = 64
 const HEAD_INTS = 2
 const INT_BYTES = 4
@@ -66,10 +76,15 @@ export const TAG_BITS = 20
 export const IDLE_AT = 2
 
 /**
- * How many spare records a journal holds at rest. No chain of records is longer, so that any of its
- * keys can be replaced with them.
+ * How many spare records a journal needs. No chain of records is longer, so that any of its keys
+ * can be replaced with them.
  */
 export const SPARES = 12
+/**
+ * How many it holds at rest. The one more is for a new key while records that are free are in the
+ * hands of other threads.
+ */
+export const AT_REST = SPARES + 1
 
 /**
  * Within a journal, in 32-bit words. Even at rest, odd while a thread has it. Counts up, so that
@@ -148,12 +163,15 @@ export interface SharedHandle {
 export class SharedMemory {
   readonly handle: SharedHandle
   readonly ints: Int32Array
+  readonly bytes: Uint8Array
   readonly doubles: Float64Array
   readonly atomic: AtomicOperations
   readonly maxKeys: number
   readonly headCount: number
   readonly recordCount: number
   readonly journalCount: number
+  /** One for each thread that may be in a step, and one for all others. */
+  readonly pageCount: number
   readonly recordWords: number
   readonly seedLow: number
   readonly seedHigh: number
@@ -163,7 +181,7 @@ export class SharedMemory {
   /** Where things begin, in 32-bit words. */
   readonly catalogAt = HEADER_INTS
   readonly catalogEnd = HEADER_INTS + CATALOG_INTS
-  readonly journalsAt = HEADER_INTS + CATALOG_INTS
+  readonly journalsAt: number
   readonly headsAt: number
   readonly recordsAt: number
   /** How long a record is, in 32-bit words. */
@@ -177,6 +195,7 @@ export class SharedMemory {
     const at = (name: keyof typeof FIELD) => ints[FIELD[name]] as number
     this.handle = bytes
     this.ints = ints
+    this.bytes = new Uint8Array(bytes.buffer)
     this.doubles = new Float64Array(bytes.buffer)
     this.atomic = atomicOperations(bytes)
     this.maxKeys = at('heads') / HEADS_PER_KEY
@@ -184,6 +203,8 @@ export class SharedMemory {
     this.recordCount = at('records')
     this.recordWords = at('recordWords')
     this.journalCount = at('journals')
+    this.pageCount = pagesFor(this.journalCount)
+    this.journalsAt = this.pageAt(this.pageCount)
     this.seedLow = at('seedLow')
     this.seedHigh = at('seedHigh')
     this.allowWhenFull = at('allowWhenFull') === 1
@@ -196,8 +217,8 @@ export class SharedMemory {
 
   static create(options: SharedMemoryOptions): SharedMemory {
     const { maxKeys, maxThreads, recordWords } = options
-    const records = maxKeys + maxThreads * SPARES
-    const headsAt = HEADER_INTS + CATALOG_INTS + maxThreads * JOURNAL_INTS
+    const records = maxKeys + maxThreads * AT_REST
+    const headsAt = HEADER_INTS + CATALOG_INTS + pagesFor(maxThreads) * PAGE_INTS + maxThreads * JOURNAL_INTS
     const heads = maxKeys * HEADS_PER_KEY
     const ints = recordsAt(headsAt, heads) + records * recordInts(recordWords)
     const bytes = sharedBytes(ints * INT_BYTES)
@@ -209,7 +230,7 @@ export class SharedMemory {
     for (const [name, value] of Object.entries({ ...fields, allowWhenFull, reclaimAfterMs }))
       view[FIELD[name as keyof typeof FIELD]] = value
     new Float64Array(bytes.buffer)[ORIGIN_US] = options.originUs
-    view[CATALOG_END] = HEADER_INTS
+    view.set([HEADER_INTS, HEADER_INTS + HALF_INTS], CATALOG_ENDS)
     // Every record is in a chain to begin with, as an empty one. So there is no list of free
     // records that threads would have to share.
     for (let k = 0; k < maxKeys; k++) view[headsAt + k * HEADS_PER_KEY * HEAD_INTS] = k + 1
@@ -217,6 +238,14 @@ export class SharedMemory {
     const memory = new SharedMemory(bytes)
     memory.#fillJournals()
     return memory
+  }
+
+  halfAt(half: number): number {
+    return this.catalogAt + half * HALF_INTS
+  }
+
+  pageAt(page: number): number {
+    return this.catalogEnd + page * PAGE_INTS
   }
 
   /** Where a head lies: its record; its version is the next word. */
@@ -233,14 +262,18 @@ export class SharedMemory {
   #fillJournals(): void {
     for (let journal = 0; journal < this.journalCount; journal++) {
       const at = this.journalAt(journal)
-      for (let k = 0; k < SPARES; k++) this.ints[at + SPARES_AT + k] = this.maxKeys + journal * SPARES + k + 1
-      this.ints[at + HELD] = SPARES
+      for (let k = 0; k < AT_REST; k++) this.ints[at + SPARES_AT + k] = this.maxKeys + journal * AT_REST + k + 1
+      this.ints[at + HELD] = AT_REST
     }
   }
 
   journalAt(journal: number): number {
     return this.journalsAt + journal * JOURNAL_INTS
   }
+}
+
+function pagesFor(maxThreads: number): number {
+  return maxThreads + 1
 }
 
 function recordInts(recordWords: number): number {

@@ -31,7 +31,7 @@ export interface SharedStoreOptions {
   readonly recordWords?: number
   /**
    * How many threads may be in the middle of a step at the same time: whole, 1 to 254, default 64.
-   * Each takes 12 records.
+   * Each takes 13 records.
    */
   readonly maxThreads?: number
   /**

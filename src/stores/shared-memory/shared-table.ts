@@ -12,6 +12,8 @@ import { IDLE_AT, SCOPE_AND_TAG, type SharedMemory, SPARES, TAG_BITS } from './l
  * the table is full they stay for so long.
  */
 const GRACE_US = 1_000_000
+/** No record has fewer. */
+const LEAST_WORDS = 5
 /**
  * For so long after a search in vain this thread does not search again: what others free meanwhile
  * is found then.
@@ -79,7 +81,7 @@ export class SharedTable {
     if (this.#isKnownToBeFull(nowUs)) return false
     this.#startSearch(nowUs)
     if (this.chain.seen.length >= SPARES) return false
-    if (this.#journals.anySurplus || this.#findIdle(nowUs, SEARCH, () => true)) return true
+    if (this.#journals.anyInHand || this.#findIdle(nowUs, SEARCH, () => true)) return true
     this.#noteFull(nowUs)
     return false
   }
@@ -87,6 +89,36 @@ export class SharedTable {
   /** A key may have left: the next new one searches for room. */
   searchAgain(): void {
     this.#fullUntilUs = 0
+  }
+
+  /**
+   * Which limiters have keys in use, of these numbers. Idle ones of theirs are dropped: of the
+   * others none is left, unless somebody adds some meanwhile.
+   */
+  dropIdle(scopes: ReadonlySet<number>, nowUs: number): ReadonlySet<number> {
+    const used = new Set<number>()
+    const words = new Float64Array(LEAST_WORDS)
+    for (let head = 0; head < this.#memory.headCount; head++)
+      while (!this.#hasDropped(this.#memory.headAt(head), scopes, nowUs, used, words));
+    this.searchAgain()
+    return used
+  }
+
+  /** False if there was an idle key to drop in the chain, or another thread was faster. */
+  #hasDropped(headAt: number, scopes: ReadonlySet<number>, nowUs: number, used: Set<number>, words: Float64Array): boolean {
+    this.chain.look(headAt)
+    const { length, records } = this.chain.seen
+    for (let place = 0; place < length; place++) {
+      const record = records[place] as number
+      const scope = this.#scopeOf(record)
+      if (!scopes.has(scope)) continue
+      if (this.#idleAtUs(record) > nowUs) used.add(scope)
+      else {
+        if (this.chain.pick(place, words)) this.chain.put(place, 0, words)
+        return false
+      }
+    }
+    return this.chain.isAsSeen()
   }
 
   /** How many keys are held, idle ones included. Others may add and drop some meanwhile. */
@@ -126,11 +158,16 @@ export class SharedTable {
   #findRoom(nowUs: number): boolean {
     this.#startSearch(nowUs)
     if (this.chain.seen.length >= SPARES) return false
-    if (this.#journals.journal.hasSurplus()) return true
+    const journals = this.#journals
+    const { journal } = journals
+    if (journal.isLaden() || (journal.hasSurplus() && journals.anyInHand)) return true
     const { seen } = this.chain
     const [before, records, tags] = [{ ...seen }, seen.records.slice(), seen.tags.slice()]
-    const found =
-      this.#unlinkIdle(nowUs, GRACE_US, SEARCH_LONG_IDLE) || this.#unlinkIdle(nowUs, 0, SEARCH) || this.#journals.changeToSurplus()
+    let found = true
+    // A journal without its reserve takes that back first.
+    do found = this.#unlinkIdle(nowUs, GRACE_US, SEARCH_LONG_IDLE) || this.#unlinkIdle(nowUs, 0, SEARCH)
+    while (found && !journal.hasSurplus())
+    found ||= journals.anyInHand && journals.changeToSpare()
     Object.assign(seen, before)
     seen.records.set(records)
     seen.tags.set(tags)

@@ -40,18 +40,19 @@ export interface SharedStates extends OpenStates {
   inspect(limit: string, key: string): StateFields | undefined
 }
 
-/**
- * A function that makes functions, as in chain.ts, and for the same reason. `close`: states stay
- * until they are idle, so nothing is freed here.
- */
-export function sharedStates(
-  shared: SharedParts,
-  scope: Scope,
-  keyScope: KeyScope,
-  nowUs: () => number,
-  onFull: () => void,
-  close: () => void,
-): SharedStates {
+/** The limiter that they are of. */
+export interface SharedLimiter {
+  nowUs(): number
+  /** Called when there was no room for a new key. */
+  onFull(): void
+  onClose(): void
+  /** The same once more: the limiter was closed, and settles or releases what it decided before. */
+  openAgain(): OpenStates
+}
+
+/** A function that makes functions, as in chain.ts, and for the same reason. */
+export function sharedStates(shared: SharedParts, scope: Scope, keyScope: KeyScope, limiter: SharedLimiter): SharedStates {
+  const { nowUs, onFull } = limiter
   const { table, journals, recordWords, allowWhenFull, onLost } = shared
   const { find, put, idleAtUs } = table.chain
   const { nextLookUs } = journals
@@ -61,6 +62,7 @@ export function sharedStates(
   const mayBeLonger = rules.some(({ algorithm }) => algorithm.heldWords !== undefined)
   const { scope: number } = keyScope
   const count = scope.limits.length
+  let isClosed = false
 
   /**
    * A step, until no other thread is faster. All in one piece: what is small is compiled into it
@@ -68,6 +70,7 @@ export function sharedStates(
    * here, and not in what is compiled into it, are the arrays constants.
    */
   function apply(step: Step, isWanted: boolean): boolean {
+    if (isClosed) return applyLate(step, isWanted)
     const isTold = isWanted || hasHolders
     const { op, parts, aheadUs, ofUs } = step
     const { key } = parts[0] as Part
@@ -173,6 +176,23 @@ export function sharedStates(
     const us = table.soonestIdleUs === Number.POSITIVE_INFINITY ? NOBODY_SEEN_US : table.soonestIdleUs
     for (const { verdict } of parts) refusedByFull(verdict, us)
     return false
+  }
+
+  /** Its number may be another limiter's by now. */
+  function applyLate(step: Step, isWanted: boolean): boolean {
+    const again = limiter.openAgain()
+    try {
+      return again.apply(step, isWanted)
+    } finally {
+      again.close()
+    }
+  }
+
+  /** States stay until they are idle, so none is freed here. */
+  function close(): void {
+    if (isClosed) return
+    isClosed = true
+    limiter.onClose()
   }
 
   function inspect(limit: string, key: string): StateFields | undefined {

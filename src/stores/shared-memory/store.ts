@@ -5,14 +5,15 @@
  * swaps the reference. No locks: a thread that dies anywhere holds no other up.
  */
 import type { StateFields } from '../../algorithms/algorithm.ts'
+import type { Clock } from '../../clock/clock.ts'
 import { systemClock } from '../../clock/clock.ts'
 import { FullStore, type OnFull } from '../full.ts'
 import type { QueueClass } from '../queue/room.ts'
 import { SharedQueue } from '../queue/shared-queue.ts'
 import { checkLeases } from '../step.ts'
 import type { OpenStates, Scope, SyncStore } from '../store.ts'
-import { scopeNumber } from './catalog.ts'
-import { timeFrom } from './clock.ts'
+import { Catalog } from './catalog.ts'
+import { commonTime, timeFrom } from './clock.ts'
 import { fingerprint } from './fingerprint.ts'
 import { releaseHeld } from './held.ts'
 import { Journals } from './journals.ts'
@@ -69,16 +70,20 @@ class Shared implements SharedStore {
   readonly #journals: Journals
   readonly #table: SharedTable
   readonly #parts: SharedParts
+  readonly #catalog: Catalog
   readonly #full: FullStore
+  /** The clocks that limiters of this thread were given, brought in line with those of others. */
+  readonly #clocks = new WeakMap<object, Clock>()
   /** Of the limiters of this thread, by name: what was opened last. */
   readonly #opened = new Map<string, SharedStates>()
 
   constructor(memory: SharedMemory) {
     this.handle = memory.handle
-    this.nowUs = timeFrom(memory.originUs) ?? systemClock.nowUs
+    this.nowUs = commonTime(memory, timeFrom(memory.originUs) ?? systemClock.nowUs)
     this.#memory = memory
     this.#journals = new Journals(memory)
     this.#table = new SharedTable(memory, this.#journals)
+    this.#catalog = new Catalog(memory, this.#journals.thread)
     const { recordWords, allowWhenFull, maxKeys } = memory
     this.#full = new FullStore(`sharedStore({ maxKeys: ${maxKeys} })`, !allowWhenFull)
     this.#parts = { table: this.#table, journals: this.#journals, recordWords, allowWhenFull, onLost: (lost) => this.#yield(lost) }
@@ -92,6 +97,15 @@ class Shared implements SharedStore {
     return this.#memory.ints.byteLength
   }
 
+  commonClock(clock: Clock, of: object): Clock {
+    const known = this.#clocks.get(of)
+    if (known !== undefined) return known
+    const setTimer: Clock['setTimer'] = (fn, us, keepAlive) => clock.setTimer(fn, us, keepAlive)
+    const common = { nowUs: commonTime(this.#memory, () => clock.nowUs()), setTimer }
+    this.#clocks.set(of, common)
+    return common
+  }
+
   /** Refuses what cannot be decided here, before anything is. */
   open(scope: Scope, nowUs: () => number, onFull?: OnFull): OpenStates {
     // Elsewhere threads have no names, so nobody can tell whose places are those of a thread that
@@ -101,10 +115,16 @@ class Shared implements SharedStore {
     const seeds = new Int32Array(2)
     fingerprint(scope.name, memory.seedLow, memory.seedHigh, seeds)
     const [seedLow, seedHigh] = seeds as unknown as [number, number]
-    const keyScope = { scope: scopeNumber(memory, scope), seedLow, seedHigh }
-    const tellFull = () => this.#full.tell(onFull, scope.name, () => Atomics.compareExchange(memory.ints, HAS_WARNED, 0, 1) === 0)
-    const states = sharedStates(this.#parts, scope, keyScope, nowUs, tellFull, () => {
-      if (this.#opened.get(scope.name) === states) this.#opened.delete(scope.name)
+    const number = this.#catalog.open(scope, (numbers) => this.#table.dropIdle(numbers, nowUs()))
+    const keyScope = { scope: number, seedLow, seedHigh }
+    const states = sharedStates(this.#parts, scope, keyScope, {
+      nowUs,
+      onFull: () => this.#full.tell(onFull, scope.name, () => Atomics.compareExchange(memory.ints, HAS_WARNED, 0, 1) === 0),
+      onClose: () => {
+        this.#catalog.close(scope.name)
+        if (this.#opened.get(scope.name) === states) this.#opened.delete(scope.name)
+      },
+      openAgain: () => this.open(scope, nowUs, onFull),
     })
     this.#opened.set(scope.name, states)
     return states
@@ -127,6 +147,7 @@ class Shared implements SharedStore {
 
   #free(thread: number): void {
     this.#journals.free(thread)
+    this.#catalog.free(thread)
     this.#table.searchAgain()
     releaseHeld(this.#memory, this.#table.chain, thread, (limiter) => this.#opened.get(limiter)?.nowUs() ?? this.nowUs())
   }
