@@ -116,10 +116,12 @@ describe('an exported picture', () => {
   })
 })
 
-test('script and style are at most 86 kB gzipped, and nothing is inlined', () => {
+// Last raised by 1.5 kB: spans are answered with the line to write, limiters that limit nothing are
+// noticed, and stores that are full tell of it.
+test('script and style are at most 87.5 kB gzipped, and nothing is inlined', () => {
   const assets = readdirSync(join(DIST, 'assets')).filter((name) => /\.(js|css)$/.test(name))
   expect(assets.map((name) => name.replace(/-[\w-]+\./, '.')).sort()).toEqual(['index.css', 'index.js'])
   const bytes = assets.reduce((sum, name) => sum + gzipSync(readFileSync(join(DIST, 'assets', name))).length, 0)
-  expect(bytes).toBeLessThanOrEqual(86_000)
+  expect(bytes).toBeLessThanOrEqual(87_500)
   expect(readFileSync(join(DIST, 'index.html'), 'utf8')).not.toMatch(/<style|style=|<script(?![^>]*\bsrc=)/)
 })

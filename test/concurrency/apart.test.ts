@@ -1,6 +1,6 @@
 /**
- * Threads whose clocks lie apart share a limit as if they had one clock: never more is admitted, and
- * never less.
+ * Threads whose clocks lie apart share a limit as if they had one clock: never more is admitted,
+ * and never less.
  */
 import { describe, expect, test } from 'vitest'
 import type { Limit } from '../../src/algorithms/algorithm.ts'
