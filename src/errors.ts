@@ -73,10 +73,10 @@ export function warn(code: string, message: string, cause?: unknown): void {
 
 const told = new Set<string>()
 
-/** The same, once in a process for each `what`. */
-export function warnOnce(code: string, message: string, cause?: unknown, what: string = message): void {
-  if (told.has(what)) return
-  told.add(what)
+/** The same, once in a process. */
+export function warnOnce(code: string, message: string, cause?: unknown): void {
+  if (told.has(message)) return
+  told.add(message)
   warn(code, message, cause)
 }
 

@@ -62,16 +62,18 @@ function noticeDropped(store: Store): void {
 
 /** The open limiters of a store by name; not held on to. */
 const named = new WeakMap<Store, Map<string, WeakRef<Made>>>()
+let hasToldName = false
 
 /** Other numbers, because the same ones in two modules may well be meant. */
 function noticeName(limiter: Made): void {
   // Cloudflare Workers have it since the compatibility date of 2025-05-05.
-  if (typeof WeakRef === 'undefined') return
+  if (hasToldName || typeof WeakRef === 'undefined') return
   const { name, store } = limiter
   const inStore = named.get(store) ?? new Map<string, WeakRef<Made>>()
   const known = inStore.get(name)?.deref()
   if (known !== undefined && numbersOf(known) !== numbersOf(limiter)) {
-    warnOnce('SLUICE_SAME_NAME', `${MISUSE.SLUICE_SAME_NAME} (${name})`, undefined, 'SLUICE_SAME_NAME')
+    hasToldName = true
+    warnOnce('SLUICE_SAME_NAME', `${MISUSE.SLUICE_SAME_NAME} (${name})`)
   }
   forgetDropped(inStore)
   named.set(store, inStore.set(name, new WeakRef(limiter)))

@@ -97,7 +97,7 @@ test('redis with Sentinel, with the options of the guide, leaves a primary that 
   const topology = await startSentinels(QUICK_MS)
   const [sentinel, other] = topology.sentinels as [RedisServer, RedisServer]
   // The block makes clients of all kinds: only that of Sentinel is wanted here.
-  const unused = () => ({ on() {}, async connect() {}, sendCommand() {} })
+  const unused = () => ({ on() {}, async connect() {}, sendCommand() {}, evalSha() {} })
   const modules = { redis: { createSentinel, createClient: unused, createCluster: unused } }
   const servers = { 'limits.internal': sentinel, 's1.internal': sentinel, 'n1.internal': sentinel }
   const ran = await ranFromGuide('redis.md', 'createSentinel({', ['sentinel'], servers, modules)
