@@ -112,8 +112,9 @@ export interface StoreDriver {
    */
   shardOf?(scope: Scope, part: Part): string | undefined
   /**
-   * Changes nothing, and rejects as long as taking would fail. Without it the breaker probes with a
-   * question, which a read-only replica would also answer.
+   * Changes nothing, and rejects as long as taking this step would fail; its scope may have been
+   * released. Without it the breaker probes with a question, which a read-only replica would also
+   * answer.
    */
   probe?(step: Step): Promise<void>
   /**

@@ -3,15 +3,18 @@
  * server is well, and new connections are served at once. Only the client can notice, and by
  * default none does. The options are those of the guide, read from its text.
  */
+import { readFileSync } from 'node:fs'
 import * as ioredis from 'ioredis'
 import * as iovalkey from 'iovalkey'
 import * as redis from 'redis'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { openStore } from '../../server/src/store.ts'
+import { systemClock } from '../../src/clock/clock.ts'
 import { type AsyncStore, createLimiter, gcra, type Limit, type Limiter } from '../../src/index.ts'
 import { senderOf } from '../../src/stores/redis/client.ts'
 import { type RedisClient, redisStore } from '../../src/stores/redis/index.ts'
 import { slotOf } from '../../src/stores/redis/keys.ts'
+import { Part, Step } from '../../src/stores/step.ts'
 import { type FaultProxy, ofScripts, once, startProxy } from '../support/fault-proxy.ts'
 import { ranFromGuide } from '../support/guide.ts'
 import { type Proxied, proxiedCluster, proxiedSentinel, proxiedServer } from '../support/proxied-servers.ts'
@@ -145,6 +148,29 @@ test('with the default options a warning says what to set', async () => {
     expect.stringMatching(/make it with socket: \{ socketTimeout: 3000, reconnectStrategy: .* \}, pingInterval: 1000$/),
     expect.stringMatching(/make it with socketTimeout: 3000$/),
   ])
+})
+
+test('a probe that its client never answers is lost after 10 s, later than any timeout of the guide', async () => {
+  const guide = readFileSync(new URL('../../docs/guides/redis.md', import.meta.url), 'utf8')
+  const timeoutsMs = [...guide.matchAll(/(?:socket|idle)Timeout: ([\d_]+)/g)].map(([, ms]) => Number(ms?.replace('_', '')))
+  expect(Math.max(...timeoutsMs)).toBeLessThan(10_000)
+  const { client, close } = await openedBy('ioredis', 'single', [{ port: inject('redisPort') } as RedisServer])
+  closers.push(close)
+  const { send } = senderOf(client)
+  let isLost = true
+  const store = redisStore({ send: (args, key) => (isLost ? new Promise(() => undefined) : send(args, key)) })
+  const limiter = limiterOn(store)
+  const scope = limiter.scope()
+  const step = new Step('ask', scope, [new Part('default', scope.limits[0]?.rule as Part['rule'], 'user:42', 1)], -1, -1, undefined)
+  let nowUs = systemClock.nowUs()
+  const reading = vi.spyOn(systemClock, 'nowUs').mockImplementation(() => nowUs)
+  closers.push(() => reading.mockRestore())
+  void store.driver.probe?.(step)
+  isLost = false
+  nowUs += 9_999_999
+  await expect(store.driver.probe?.(step)).rejects.toMatchObject({ code: 'STORE', message: 'Redis: the last probe is not answered' })
+  nowUs += 1
+  await store.driver.probe?.(step)
 })
 
 function openedBy(name: string, topology: string, servers: readonly RedisServer[]) {

@@ -41,12 +41,12 @@ describe.each(clients)('$name', ({ open }) => {
     closers.push(close)
     const store = redisStore(client)
     const events = new Map<string, string[]>()
-    const make = (name: string, onStoreError: FailurePolicy): RemoteLimiter => {
+    const make = (name: string, onStoreError: FailurePolicy, storeTimeoutMs = 1_000): RemoteLimiter => {
       const limiter: RemoteLimiter = createLimiter(gcra({ rate: '1/h', burst: 100 }), {
         name,
         store,
         onStoreError,
-        storeTimeoutMs: 1_000,
+        storeTimeoutMs,
         onHealth: ({ limiter, state }) => events.get(limiter)?.push(state),
       })
       events.set(name, [])
@@ -87,6 +87,23 @@ describe.each(clients)('$name', ({ open }) => {
     for (const limiter of all) expect(await toldBy(limiter)).toBe('Redis: true')
     expect([...events.values()]).toEqual(all.map(() => ['down', 'up']))
     expect(unhandled()).toEqual([])
+  })
+
+  test('a limiter with less time than Redis takes keeps it from no other', async () => {
+    const { make, events } = await opened()
+    const [login, search] = [make(`login-${randomUUID()}`, 'deny'), make(`search-${randomUUID()}`, 'allow', 20)]
+    expect(await toldBy(login)).toBe('Redis: true')
+    closers.push(() => proxy.strike(() => undefined))
+    proxy.strike(() => ({ delay: 'reply', ms: 60 }))
+    await until(async () => (await toldBy(search)) === 'policy: true' && login.health().state === 'down')
+    await until(async () => login.health().state === 'up')
+    for (let k = 0; k < 20; k++) {
+      expect([await toldBy(login), await toldBy(search)]).toEqual(['Redis: true', 'policy: true'])
+    }
+    expect(search.health().state).toBe('down')
+    proxy.strike(() => undefined)
+    await until(async () => search.health().state === 'up')
+    expect(events.get(login.name)).toEqual(['down', 'up'])
   })
 
   test('what concerns one key of one limiter leaves the others alone', async () => {

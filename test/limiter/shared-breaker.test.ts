@@ -2,7 +2,9 @@
  * Limiters on one store share its circuit breaker: what one of them has found out the others need
  * not wait for. On stores that the test controls, and on injected timers.
  */
-import { expect, test } from 'vitest'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import {
   type AsyncStore,
   createLimiter,
@@ -13,9 +15,12 @@ import {
   type Limiter,
   type LimiterOptions,
   memoryStore,
+  type Scope,
   SluiceError,
   type Step,
+  type StoreDriver,
 } from '../../src/index.ts'
+import { asyncStore } from '../../src/stores/index.ts'
 import type { Part } from '../../src/stores/store.ts'
 import { type FakeClock, fakeClock } from '../../src/testing/index.ts'
 import { asStore, type StepDriver } from '../support/as-store.ts'
@@ -24,7 +29,8 @@ import { noUnhandledRejections, told, watched } from '../waiting/support.ts'
 
 noUnhandledRejections()
 
-type Illness = 'silent' | Error
+/** A function: it is well, and answers when that resolves. */
+type Illness = 'silent' | Error | (() => Promise<void>)
 
 /** The part of a key is its first letter. What is ill is a part, or a key. */
 class IllStore implements StepDriver {
@@ -51,6 +57,7 @@ class IllStore implements StepDriver {
     this.sent.push(`${mark}${scope.name} ${key}`)
     const illness = this.ill.get(key) ?? this.ill.get(key[0] as string)
     if (illness === undefined) return Promise.resolve(answer())
+    if (typeof illness === 'function') return illness().then(answer)
     return illness === 'silent' ? new Promise(() => undefined) : Promise.reject(illness)
   }
 }
@@ -75,7 +82,9 @@ function setUp() {
     of.advanceMs(ms)
     await told()
   }
-  return { store, clock, events, make, advance }
+  /** What takes so long on the clock. */
+  const takes = (ms: number) => () => new Promise<void>((resolve) => void clock.setTimer(resolve, ms * 1_000))
+  return { store, clock, events, make, advance, takes }
 }
 
 test('an outage costs one wait, whatever the number of limiters: each other answers at once by its own policy', async () => {
@@ -249,10 +258,9 @@ test('a limiter whose clock or listener throws keeps nothing from the others', a
   const spoilt = fakeClock()
   let isSpoilt = false
   const nowUs = () => (isSpoilt ? Number.NaN : spoilt.nowUs())
-  const rejected: unknown[] = []
-  const listeners = process.listeners('unhandledRejection')
-  process.removeAllListeners('unhandledRejection')
-  process.on('unhandledRejection', (reason) => rejected.push(reason))
+  const warnings: string[] = []
+  const listener = ({ message }: Error) => warnings.push(message)
+  process.on('warning', listener)
   make('spoilt', { clock: { nowUs, setTimer: spoilt.setTimer } })
   make('loud', {
     onHealth() {
@@ -268,7 +276,186 @@ test('a limiter whose clock or listener throws keeps nothing from the others', a
   await advance(100)
   expect(events).toEqual(['one down', 'other down', 'one up', 'other up'])
   await new Promise((resolve) => setImmediate(resolve))
-  process.removeAllListeners('unhandledRejection')
-  for (const listener of listeners) process.on('unhandledRejection', listener)
-  expect(rejected).toMatchObject([{ code: 'CONFIG' }])
+  process.off('warning', listener)
+  expect(warnings).toContainEqual(expect.stringMatching(/^the clock of a limiter failed .*the clock read NaN/))
+})
+
+test('a limiter with less time than the store takes is down alone, once the store has answered late', async () => {
+  const { store, events, make, advance, takes } = setUp()
+  const [hasty, patient] = [make('hasty'), make('patient', { storeTimeoutMs: 1_000 })]
+  const states = () => [hasty.health().state, patient.health().state]
+  const asked = async (limiter: Limiter<Limit, AsyncStore>, ms: number) => {
+    const call = watched(limiter.consume('k'))
+    await advance(ms)
+    return (call.value as { degraded: boolean } | undefined)?.degraded
+  }
+  store.ill.set('k', takes(80))
+  expect(await asked(hasty, 50)).toBe(true)
+  expect(states()).toEqual(['down', 'down'])
+  await advance(180)
+  expect(states()).toEqual(['down', 'up'])
+  for (let k = 0; k < 100; k++) {
+    expect(await asked(patient, 80)).toBe(false)
+    expect(await asked(hasty, 0)).toBe(true)
+  }
+  expect(store.sent.filter((sent) => sent === 'hasty k')).toEqual(['hasty k'])
+  // The store is fast, and slow again: that is nothing new.
+  store.ill.clear()
+  for (let k = 0; k < 25; k++) await advance(50)
+  expect(states()).toEqual(['up', 'up'])
+  store.ill.set('k', takes(80))
+  expect(await asked(hasty, 50)).toBe(true)
+  expect([states(), await asked(patient, 80)]).toEqual([['down', 'up'], false])
+  // An outage is one for both.
+  store.ill.set('k', 'silent')
+  expect(await asked(patient, 1_000)).toBe(true)
+  expect([states(), await asked(patient, 0)]).toEqual([['down', 'down'], true])
+  store.ill.clear()
+  await advance(1_000)
+  expect(states()).toEqual(['up', 'up'])
+  expect(events.filter((event) => event.startsWith('patient'))).toEqual(['patient down', 'patient up', 'patient down', 'patient up'])
+})
+
+test.each([Number.POSITIVE_INFINITY, 60_000])(
+  'a probe that is lost is sent again after 1 s, also by a limiter with %d ms',
+  async (storeTimeoutMs) => {
+    const { store, make, advance } = setUp()
+    const [endless, other] = [make('endless', { storeTimeoutMs }), make('other')]
+    store.ill.set('k', NO_CONNECTION)
+    await endless.consume('k')
+    store.ill.set('k', 'silent')
+    await advance(100)
+    store.ill.clear()
+    await advance(1_200)
+    expect([endless.health().state, other.health().state]).toEqual(['up', 'up'])
+  },
+)
+
+test('a probe that is answered within the time of its limiter, but after 1 s, closes the breaker', async () => {
+  const { store, make, advance, takes } = setUp()
+  const patient = make('patient', { storeTimeoutMs: 60_000 })
+  store.ill.set('k', NO_CONNECTION)
+  await patient.consume('k')
+  store.ill.set('k', takes(5_000))
+  await advance(5_100)
+  expect(patient.health().state).toBe('up')
+})
+
+test('a limiter that was left behind with a clock that stands still keeps no other down', async () => {
+  const { store, make, advance } = setUp()
+  const left = make('left', { clock: fakeClock() })
+  store.ill.set('k', NO_CONNECTION)
+  await left.consume('k')
+  store.ill.clear()
+  const other = make('other')
+  for (let ms = 0; ms <= 3_000; ms += 100) {
+    expect(await other.consume('k')).toMatchObject({ degraded: true })
+    await advance(100)
+  }
+  await advance(100)
+  expect(await other.consume('k')).toMatchObject({ degraded: false })
+  expect([left.health().state, store.sent.filter((sent) => sent.startsWith('?'))]).toEqual(['up', ['?left k']])
+})
+
+test('limiters that ask meanwhile send no probes of their own', async () => {
+  const { store, clock, make, advance } = setUp()
+  const limiters = [make('one'), make('other')]
+  store.ill.set('k', NO_CONNECTION)
+  const probedMs: number[] = []
+  for (let ms = 0; ms <= 10_000; ms += 100) {
+    for (const limiter of limiters) await limiter.consume('k')
+    const before = store.sent.length
+    await advance(100)
+    if (store.sent.length > before) probedMs.push(clock.nowUs() / 1_000 - 1_000)
+  }
+  expect(probedMs).toEqual([100, 300, 700, 1_500, 2_500, 3_500, 4_500, 5_500, 6_500, 7_500, 8_500, 9_500])
+})
+
+/** It keeps something for each scope that is open, as a store of one's own may. */
+class KeepingDriver implements StoreDriver {
+  readonly shared = true
+  isDown = false
+  readonly #scopes = new Set<Scope>()
+  readonly #memory = new Opened(memoryStore())
+
+  open(scope: Scope): void {
+    this.#scopes.add(scope)
+  }
+
+  release(scope: Scope): void {
+    this.#scopes.delete(scope)
+  }
+
+  async apply(steps: readonly Step[]): Promise<void> {
+    if (this.isDown) throw NO_CONNECTION
+    for (const step of steps) {
+      if (!this.#scopes.has(step.scope)) throw new TypeError(`the scope of ${step.scope.name} is not open`)
+      this.#memory.apply(step).forEach((verdict, k) => {
+        Object.assign((step.parts[k] as Part).verdict, verdict)
+      })
+    }
+  }
+}
+
+test.each(['the limiter that failed is closed', 'the limiter that failed gets other numbers'])(
+  '%s: a store without a probe is asked in a scope that is open',
+  async (change) => {
+    const driver = new KeepingDriver()
+    const { make, advance } = setUp()
+    const options = { store: asyncStore(driver) }
+    const [one, other] = [make('one', options), make('other', options)]
+    driver.isDown = true
+    await one.consume('k')
+    if (change.endsWith('closed')) one.close()
+    else one.update(gcra({ rate: '1/s', burst: 8 }))
+    driver.isDown = false
+    for (let k = 0; k < 10; k++) await advance(100)
+    expect(other.health().state).toBe('up')
+  },
+)
+
+describe('where there are no weak references', () => {
+  const Weak = WeakRef
+  const sluice = async () => {
+    vi.stubGlobal('WeakRef', undefined)
+    vi.resetModules()
+    const { createLimiter, gcra } = await import('../../src/index.ts')
+    const { asyncStore } = await import('../../src/stores/index.ts')
+    const driver = new KeepingDriver()
+    const store = asyncStore(driver)
+    const make = (name: string, options: object = {}) =>
+      createLimiter(gcra({ rate: '1/s', burst: 4 }), { name, store, onStoreError: 'deny', ...options } as const)
+    return { driver, make }
+  }
+  afterEach(() => {
+    vi.unstubAllGlobals()
+    vi.resetModules()
+  })
+
+  test('a store holds on to no limiter that was dropped', async () => {
+    const { make } = await sluice()
+    const dropped = Array.from({ length: 10 }, (_, k) => new Weak(make(`${k}`)))
+    setFlagsFromString('--expose-gc')
+    await new Promise((resolve) => setImmediate(resolve))
+    runInNewContext('gc')()
+    expect(dropped.filter((limiter) => limiter.deref() !== undefined)).toEqual([])
+    expect(make('kept').health().state).toBe('up')
+  })
+
+  test('a limiter is told of an outage when it meets it, and of its end', async () => {
+    const clock = fakeClock()
+    const events: string[] = []
+    const onHealth = ({ limiter, state }: HealthEvent) => events.push(`${limiter} ${state}`)
+    const { driver, make } = await sluice()
+    driver.isDown = true
+    const [one, other] = [make('one', { clock, onHealth }), make('other', { clock, onHealth })]
+    await one.consume('k')
+    await other.consume('k')
+    await other.consume('k')
+    expect(events).toEqual(['one down', 'other down'])
+    driver.isDown = false
+    clock.advanceMs(100)
+    await told()
+    expect(events.slice(2)).toEqual(['one up', 'other up'])
+  })
 })

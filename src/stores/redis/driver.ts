@@ -21,8 +21,11 @@ import { addArguments, type Keys, Reply, ScriptCall } from './wire.ts'
 const PROBE = ':%probe'
 /** How long a probe may go unanswered before a warning says that the connection may be dead. */
 const SILENCE_US = 5_000_000
-/** A probe that is not answered for so long is lost: its client will never answer it. */
-const LOST_US = 30_000_000
+/**
+ * A probe that is not answered for so long is lost: its client will never answer it. Longer than
+ * any time after which a client takes a silent connection for dead.
+ */
+const LOST_US = 10_000_000
 /**
  * So many states in one key are read and written as a whole, whichever of them a decision is about.
  */

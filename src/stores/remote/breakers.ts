@@ -2,13 +2,13 @@
  * The circuit breakers of a store, which all its limiters share: what one of them has found out the
  * others need not wait for. There is one for each part of the store that fails by itself.
  */
-import type { SluiceError } from '../../errors.ts'
+import { type SluiceError, warnOnce } from '../../errors.ts'
 import type { Step } from '../step.ts'
 import { Breaker, type Prober } from './breaker.ts'
 
 /** What a limiter is to the breakers. */
 export interface Member extends Prober {
-  /** Told whenever a breaker opens or closes: why one is open, or that none is. */
+  /** Told whenever a breaker opens or closes: why one is open for it, or that none is. */
   told(error: SluiceError | undefined): void
 }
 
@@ -17,19 +17,41 @@ export interface Seat {
   deref(): Member | undefined
 }
 
+/**
+ * Cloudflare Workers have weak references since the compatibility date of 2025-05-05. Without them
+ * a limiter joins when it meets an outage, until its end: it would be held for ever otherwise.
+ */
+export const hasWeakSeats: boolean = typeof WeakRef !== 'undefined'
+
+export function seatOf(member: Member): Seat {
+  return hasWeakSeats ? new WeakRef(member) : { deref: () => member }
+}
+
+interface Call {
+  readonly step: Step
+  /** How often a breaker had closed when it was sent. */
+  readonly closings: number
+}
+
 export class Breakers {
   /** Why one is open; undefined while none is. */
   error: SluiceError | undefined = undefined
-  /** How often one has closed. */
+  /** How often one has closed, for all or for some. */
   closings = 0
   /** By the name of the part; only those that have been open. */
   readonly #byPart = new Map<string, Breaker>()
   readonly #seats = new Set<Seat>()
 
-  /** The breaker of a part, if it is open. */
-  openAt(part: string): Breaker | undefined {
+  /** The breaker of a part, if it is open for that member. */
+  openAt(part: string, member: Member): Breaker | undefined {
     const breaker = this.#byPart.get(part)
-    return breaker?.error === undefined ? undefined : breaker
+    return breaker?.isOpenFor(member) ? breaker : undefined
+  }
+
+  /** Why one is open for that member. */
+  errorFor(member: Member): SluiceError | undefined {
+    for (const breaker of this.#open()) if (breaker.isOpenFor(member)) return breaker.error
+    return undefined
   }
 
   /** For how long one has been open. */
@@ -37,12 +59,10 @@ export class Breakers {
     return Math.max(0, ...[...this.#open()].map((breaker) => breaker.openForUs()))
   }
 
-  join(member: Member): Seat {
+  join(seat: Seat): void {
+    if (this.#seats.has(seat)) return
     this.#forgetDropped()
-    // Cloudflare Workers have weak references since the compatibility date of 2025-05-05.
-    const seat = typeof WeakRef === 'undefined' ? { deref: () => member } : new WeakRef(member)
     this.#seats.add(seat)
-    return seat
   }
 
   /** Another goes on with its probes. With the last one they end, and what was known with them. */
@@ -67,24 +87,23 @@ export class Breakers {
   }
 
   /**
-   * A call of a member failed at these parts: for each the step to probe with. `closings`: how
-   * often one had closed when it was sent. What was sent before a part was well says nothing of it.
+   * A call of a member failed at these parts: for each the step to probe with. What was sent before
+   * a part was well says nothing of it.
    */
-  failed(steps: ReadonlyMap<string, Step>, error: SluiceError, member: Member, closings: number): void {
+  failed(steps: ReadonlyMap<string, Step>, error: SluiceError, call: Call, member: Member): void {
     let isChange = false
     for (const [part, step] of steps) {
-      const breaker = this.#byPart.get(part) ?? new Breaker(() => this.#close(part))
-      if (breaker.error !== undefined || closings < breaker.closings) continue
-      breaker.open(error, step, member)
+      const breaker = this.#byPart.get(part) ?? new Breaker(() => this.#answered(part))
+      if (breaker.isOpenFor(member) || call.closings < breaker.closings) continue
+      breaker.open(error, step, member, call.step.isGivenUp)
       this.#byPart.set(part, breaker)
       isChange = true
     }
     if (isChange) this.#tell()
   }
 
-  #close(part: string): void {
+  #answered(part: string): void {
     const breaker = this.#byPart.get(part) as Breaker
-    breaker.close()
     this.closings += 1
     breaker.closings = this.closings
     this.#tell()
@@ -99,12 +118,14 @@ export class Breakers {
     this.error = first?.error
     for (const seat of [...this.#seats]) {
       try {
-        seat.deref()?.told(this.error)
+        const member = seat.deref()
+        member?.told(this.errorFor(member))
       } catch (error) {
-        // A clock of its own threw: the other members are told all the same.
-        void Promise.reject(error)
+        // The other members are told all the same.
+        warnOnce('SLUICE_LISTENER', `the clock of a limiter failed when its store went down or came back: ${String(error)}`, error)
       }
     }
+    if (!hasWeakSeats && first === undefined) this.#seats.clear()
   }
 
   /** Two are looked at for each that is added, so those that were dropped are never many. */

@@ -21,7 +21,7 @@ import { SharedQueue } from '../queue/shared-queue.ts'
 import { Part, type Scope, Step } from '../step.ts'
 import type { Failures, StoreDriver } from '../store.ts'
 import { type Breaker, FIRST_PAUSE_US } from './breaker.ts'
-import type { Breakers, Member, Seat } from './breakers.ts'
+import { type Breakers, hasWeakSeats, type Member, type Seat, seatOf } from './breakers.ts'
 import { Deadlines, Question } from './deadlines.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { type FailurePolicy, type Fallback, fallbackFor, type Outage } from './fallback.ts'
@@ -133,6 +133,8 @@ export class GuardedStore {
   readonly #breakers: Breakers
   readonly #member: Member
   readonly #seat: Seat
+  /** Those that are open. */
+  readonly #scopes = new Set<Scope>()
   #health: Health = UP_SINCE_EVER
   #inARow = 0
   #isClosed = false
@@ -151,11 +153,14 @@ export class GuardedStore {
     this.#breakers = breakers
     this.#member = {
       clock: watch.clock,
-      probe: (step, onWell, onIll) => this.#probe(step, onWell, onIll),
+      timeoutUs: watch.timeoutUs,
+      probe: (step, withinUs, onAnswer, onIll) => this.#probe(step, withinUs, onAnswer, onIll),
       told: (error) => this.#told(error),
     }
-    this.#seat = breakers.join(this.#member)
-    if (breakers.error !== undefined) this.#beginDown(breakers.error)
+    this.#seat = seatOf(this.#member)
+    const error = breakers.errorFor(this.#member)
+    if (hasWeakSeats || error !== undefined) breakers.join(this.#seat)
+    if (error !== undefined) this.#beginDown(error)
   }
 
   /** Down while any part of it is. */
@@ -176,9 +181,11 @@ export class GuardedStore {
 
   open(scope: Scope): void {
     this.#dispatcher.open(scope)
+    this.#scopes.add(scope)
   }
 
   release(scope: Scope): void {
+    this.#scopes.delete(scope)
     this.#dispatcher.release(scope)
   }
 
@@ -191,8 +198,10 @@ export class GuardedStore {
     if (known !== undefined) return this.#atOnce(known, read)
     const call = new PendingCall(step, this.#deadlines, this.#breakers.closings, read, this.#guard)
     const open = this.#openFor(step)
-    if (open?.error !== undefined) this.#instead(call, open.error, open)
-    else {
+    if (open?.error !== undefined) {
+      this.#meet(open)
+      this.#instead(call, open.error, open)
+    } else {
       this.#deadlines.begin(call)
       this.#dispatcher.submit(call)
     }
@@ -247,7 +256,7 @@ export class GuardedStore {
       return
     }
     const failure = asStoreError(error)
-    if (!failure.isolated) this.#goDown(call.step, failure, call.closings)
+    if (!failure.isolated) this.#goDown(call, failure)
     this.#instead(call, failure, this.#openFor(call.step))
   }
 
@@ -264,7 +273,7 @@ export class GuardedStore {
   #openFor({ scope, parts }: Step): Breaker | undefined {
     if (this.#breakers.error === undefined) return undefined
     for (const part of parts) {
-      const open = this.#breakers.openAt(this.#shardOf(scope, part))
+      const open = this.#breakers.openAt(this.#shardOf(scope, part), this.#member)
       if (open !== undefined) return open
     }
     return undefined
@@ -282,7 +291,8 @@ export class GuardedStore {
   /**
    * Which of several parts failed is not known: those that are well say so to their first probe.
    */
-  #goDown(step: Step, error: SluiceError, closings: number): void {
+  #goDown(call: AnyCall, error: SluiceError): void {
+    const { step } = call
     if (this.#isClosed) return
     const byShard = new Map<string, Part[]>()
     for (const part of step.parts) {
@@ -291,28 +301,50 @@ export class GuardedStore {
     }
     const { op, scope, aheadUs, ofUs, nowUs } = step
     const steps = [...byShard].map(([shard, parts]) => [shard, new Step(op, scope, parts, aheadUs, ofUs, nowUs)] as const)
-    this.#breakers.failed(new Map(steps), error, this.#member, closings)
+    this.#breakers.join(this.#seat)
+    this.#breakers.failed(new Map(steps), error, call, this.#member)
   }
 
-  #probe(step: Step, onWell: () => void, onIll: () => void): void {
-    const probe = new ProbeQuestion(step, this.#deadlines, onWell, (error) => {
-      if (!isOfTheStore(error) || asStoreError(error).isolated) onWell()
-      else onIll()
-    })
-    this.#deadlines.begin(probe)
+  #probe(step: Step, withinUs: number, onAnswer: (isLate: boolean) => void, onIll: () => void): void {
+    const deadlines = new Deadlines(this.#watch.clock, withinUs)
+    const probe = new ProbeQuestion(step, deadlines, () => onAnswer(false), onIll)
+    deadlines.begin(probe)
+    // Its timer ends with the probe.
+    deadlines.close()
     this.#probed(step).then(
-      () => probe.answered(),
+      () => (probe.isUnderWay ? probe.answered() : onAnswer(true)),
       (error) => probe.failed(error),
     )
   }
 
+  /** Rejects if the store is not well. */
   async #probed(step: Step): Promise<void> {
-    if (this.#driver.probe !== undefined) return this.#driver.probe(step)
-    // About a key of its own, which no caller uses.
-    const parts = step.parts.map(({ limit, rule, cost }) => new Part(limit, rule, PROBED_KEY, cost))
+    try {
+      if (this.#driver.probe === undefined) await this.#askAboutNothing(step)
+      else await this.#driver.probe(step)
+    } catch (error) {
+      if (isOfTheStore(error) && !asStoreError(error).isolated) throw error
+    }
+  }
+
+  /**
+   * About a key of its own, which no caller uses. The scope of the step may be that of a limiter
+   * that is closed, or has had other numbers since.
+   */
+  async #askAboutNothing(step: Step): Promise<void> {
+    const [scope = step.scope] = this.#scopes
+    const parts = scope.limits.map(({ name, rule }) => new Part(name, rule, PROBED_KEY, 1))
     const nowUs = step.nowUs === undefined ? undefined : this.#watch.clock.nowUs()
-    const failures = (await this.#driver.apply([new Step('ask', step.scope, parts, -1, -1, nowUs)])) as Failures | undefined
+    const failures = (await this.#driver.apply([new Step('ask', scope, parts, -1, -1, nowUs)])) as Failures | undefined
     if (failures?.[0] !== undefined) throw failures[0]
+  }
+
+  /** A breaker is open for this limiter. */
+  #meet(open: Breaker): void {
+    open.asked(this.#member)
+    if (hasWeakSeats || this.#health.state === 'down') return
+    this.#breakers.join(this.#seat)
+    this.#told(open.error)
   }
 
   /** Its listeners are told when the limiter has been made. */
