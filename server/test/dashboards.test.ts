@@ -161,8 +161,8 @@ test('by OpenTelemetry there are the same metrics with the same labels, under th
 /** A limiter to which everything happens at once. */
 function everything(listener: Listener): () => void {
   const decision = { outcome: 'allowed', allowed: true, degraded: true }
-  for (const waits of [true, false]) listener.onDecision?.({ decision, waits, tookMs: 1 } as never)
-  listener.onDecision?.({ verb: 'charge', decision, waits: false, tookMs: 1 } as never)
+  for (const verb of ['acquire', 'consume']) listener.onDecision?.({ verb, decision, tookMs: 1 } as never)
+  listener.onDecision?.({ verb: 'charge', decision, tookMs: 1 } as never)
   listener.onFailure?.({ limiter: 'api', error: new SluiceError('STORE', 'gone') })
   listener.onHealth?.({ limiter: 'api', state: 'down', sinceMs: 0, error: undefined })
   return () => undefined

@@ -91,6 +91,23 @@ test('1,100 connections that say nothing keep out neither a new client nor the h
   }
 })
 
+test('asking for health is no use of a connection: those that only watch it make room', async () => {
+  const { grpcPort } = await start({ maxConnections: 3 })
+  const watching = await Promise.all(
+    [1, 2, 3].map(async () => {
+      const session = connectHttp2(`http://127.0.0.1:${grpcPort}`).on('error', () => undefined)
+      opened.push(session)
+      // Its only call: begun, and no message of it ever comes.
+      session.request({ ...CALL, ':path': '/grpc.health.v1.Health/Watch' }).on('error', () => undefined)
+      await once(session, 'remoteSettings')
+      return session
+    }),
+  )
+  await until(() => (service?.held.bytes ?? 0) >= 3 * 16_384)
+  expect(await shouldRateLimit(client(grpcPort), ASK)).toMatchObject({ overall_code: 'OK' })
+  expect(watching.filter(({ destroyed }) => destroyed)).toHaveLength(1)
+})
+
 test('the connection that has been without a call for the longest makes room', async () => {
   const { grpcPort } = await start({ maxConnections: 4 })
   const used = stalled(grpcPort)

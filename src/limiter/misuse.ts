@@ -47,14 +47,19 @@ function noticeProcess(): void {
 }
 
 const MOST_LOOKED_AT = 100
+/** Calls that are under way hold theirs. */
+const MOST_HELD = 50
+/** After so many more: not each time, and not long after they were collected. */
+const LOOKED_AT_EVERY = 10
 /** The last memories that were made, in a ring. */
 const memories: WeakRef<Store>[] = []
 let next = 0
 
 /** A handler that makes a limiter for each call leaves memories that nothing holds any more. */
 function noticeDropped(store: Store): void {
-  if (memories.length === MOST_LOOKED_AT && memories.every((memory) => memory.deref() === undefined)) {
-    warnOnce('SLUICE_LIMITER_PER_REQUEST', MISUSE.SLUICE_LIMITER_PER_REQUEST)
+  if (next % LOOKED_AT_EVERY === 0 && memories.length === MOST_LOOKED_AT) {
+    const held = memories.filter((memory) => memory.deref() !== undefined).length
+    if (held <= MOST_HELD) warnOnce('SLUICE_LIMITER_PER_REQUEST', MISUSE.SLUICE_LIMITER_PER_REQUEST)
   }
   memories[next] = new WeakRef(store)
   next = (next + 1) % MOST_LOOKED_AT

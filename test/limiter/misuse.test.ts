@@ -89,6 +89,21 @@ test.each<[where: string, isAllowed: (library: Library) => boolean | Promise<boo
   expect(warnings[0]?.message).toContain('Make it once, outside of the handler')
 })
 
+test('also beside calls that are under way', async () => {
+  const { createLimiter } = await fresh()
+  const underWay: unknown[] = []
+  await answersOf(100, () => createLimiter(limit).tryAcquire('ann'))
+  await answersOf(40, () => {
+    const limiter = createLimiter(limit)
+    underWay.push(limiter)
+    return limiter.tryAcquire('ann')
+  })
+  await collected()
+  await answersOf(1, () => createLimiter(limit).tryAcquire('ann'))
+  expect(underWay).toHaveLength(40)
+  expect(await codes()).toEqual(['SLUICE_LIMITER_PER_REQUEST'])
+})
+
 test('not limiters that are held, that share a store, of tests, or of what runs at once', async () => {
   const { concurrency, createLimiter } = await fresh()
   const store = memoryStore()

@@ -10,7 +10,7 @@ import { type RedisSender, type RedisStoreOptions, redisStore } from '../../src/
 import { redisKey } from '../../src/stores/redis/keys.ts'
 import { countingSender } from '../support/counted-commands.ts'
 import { connectRedis, type TestRedis } from '../support/redis-client.ts'
-import { startCluster } from '../support/redis-servers.ts'
+import { startCluster, until } from '../support/redis-servers.ts'
 
 let redis: TestRedis
 const sent: (readonly string[])[] = []
@@ -162,6 +162,8 @@ describe('while Redis is away', () => {
       isAway = false
       await degraded.settle(0)
       await degraded.settle(9)
+      // What stands open is the store's.
+      await until(async () => limiter.health().state === 'up')
       const other = createLimiter(LIMIT, { name: 'api', store: limiter.store as ReturnType<typeof redisStore> })
       expect((await other.peek('u1', 0)).remaining).toBe(5)
       limiter.close()

@@ -74,11 +74,13 @@ export function guard(tokens: Tokens | undefined, held: HeldBytes, connections: 
         return
       }
       const holding = held.enter(maxMs, (why) => refuse(ENDED[why]))
-      if (connection !== undefined) connections.begin(connection)
+      // Asking for health is no use of a connection: it needs no token, and Watch goes on for long.
+      const used = isHealth ? undefined : connection
+      if (used !== undefined) connections.begin(used)
       leave = () => {
         leave = undefined
         holding.leave()
-        if (connection !== undefined) connections.end(connection)
+        if (used !== undefined) connections.end(used)
       }
       if (stream === undefined) holding.grow(MAX_CALL_BYTES)
       else {

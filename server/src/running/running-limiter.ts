@@ -12,7 +12,6 @@ import {
   type Cost,
   checkNames,
   costFor,
-  createLimiter,
   type Decision,
   type Entrusted,
   type Health,
@@ -22,6 +21,7 @@ import {
   type LoadSignal,
   limitsNow,
   MAX_PERMITS,
+  opened,
   RULE,
   type Scope,
   SluiceError,
@@ -114,14 +114,15 @@ export class RunningLimiter {
     this.#onRefused = onRefused
     this.#waiters = waiters
     this.#inMemory = store.mode === 'sync'
-    this.#limiter = createLimiter(config.limits, {
+    // Not by createLimiter: that others of its name have other numbers is as it should be.
+    this.#limiter = opened(config.limits, {
       name: config.name,
       store,
       plans: config.plans,
       maxQueue: DEFAULT_MAX_QUEUE,
       ...config.options,
       ...(clock === undefined ? {} : { clock }),
-    } as object) as unknown as AnyLimiter
+    } as object) as AnyLimiter
     this.#limiter.listen(this.#hearing(listener, journal))
     this.#follower = new Follower(this.#limiter, ground, tally)
     this.#follower.begin(config)

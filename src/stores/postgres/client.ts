@@ -2,7 +2,7 @@
  * Any client becomes one function that runs a statement and gives its rows. A client is recognised
  * by what it can do, and nothing is changed on it.
  */
-import { SluiceError, shown, warn } from '../../errors.ts'
+import { SluiceError, shown, warnOnce } from '../../errors.ts'
 
 export type SqlRow = Readonly<Record<string, unknown>>
 
@@ -55,7 +55,7 @@ function postgresJsQuery(client: PostgresJs): Query {
 
 /** It makes that query itself, so its promise is in no other hands. */
 function warnOfTypes(): void {
-  warn(
+  warnOnce(
     'SLUICE_FETCH_TYPES',
     'a connection of postgres.js that ends while it fetches types is a rejection that nothing can catch, and ends the process: make the client with fetch_types: false (Sluice needs no types)',
   )
