@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-export const REFERENCE: string = join(import.meta.dirname, '../reference/sluice.tgz')
+export const REFERENCE: string = join(import.meta.dirname, '../reference/sluice.tar.gz')
 
 export interface Unpacked {
   readonly folder: string
