@@ -5,7 +5,17 @@
 import { describe, expect, test } from 'vitest'
 import type { Limit } from '../../src/algorithms/algorithm.ts'
 import { limitFrom } from '../../src/config/index.ts'
-import { createLimiter, fixedWindow, gcra, leakyBucket, memoryStore, slidingLog, slidingWindow, tokenBucket } from '../../src/index.ts'
+import {
+  createLimiter,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  memoryStore,
+  slidingLog,
+  slidingWindow,
+  systemClock,
+  tokenBucket,
+} from '../../src/index.ts'
 import { sharedStore } from '../../src/stores/shared-memory/index.ts'
 import { fakeClock } from '../../src/testing/index.ts'
 import { Crew, gate } from './crew.ts'
@@ -89,6 +99,18 @@ describe.each(Object.entries(THREE))('%s', (_, limits) => {
       expect(takeAll()).toBe(0)
     }
   })
+})
+
+test('a thread with a clock of its own is brought in line with those that go by the common one', () => {
+  const limits = gcra({ rate: '1/h', burst: 3 })
+  const { handle } = sharedStore({ maxKeys: 10, limits })
+  const clock = { nowUs: () => systemClock.nowUs() - 86_400_000_000, setTimer: systemClock.setTimer }
+  const common = createLimiter(limits, { name: 'apart', store: sharedStore(handle) })
+  const own = createLimiter(limits, { name: 'apart', store: sharedStore(handle), clock })
+  let admitted = 0
+  for (let k = 0; k < 1_000; k++) for (const limiter of [common, own]) if (limiter.tryAcquire('k')) admitted += 1
+  // Once more, before the first thread of the common clock has heard of the other.
+  expect(admitted).toBeLessThanOrEqual(6)
 })
 
 test('waits are as long as they were, in a thread whose clock was brought in line', async () => {

@@ -71,8 +71,11 @@ const TO = 3
  * record of another thread would otherwise look as if its own clock had stepped back. Only a clock
  * that itself steps back takes the common time back with it, by as much, as it does in the memory
  * of one thread.
+ *
+ * `isOneForAll`: it is the clock that threads have in common, and nothing is written down until one
+ * comes that has another.
  */
-export function commonTime({ doubles, atomic }: SharedMemory, nowUs: () => number): () => number {
+export function commonTime({ doubles, atomic }: SharedMemory, nowUs: () => number, isOneForAll: boolean): () => number {
   // What was read last; how much is added to it; and a swap, which is of the bits of both doubles.
   const times = fixedDoubles(4)
   const halves = new Int32Array(times.buffer)
@@ -104,6 +107,7 @@ export function commonTime({ doubles, atomic }: SharedMemory, nowUs: () => numbe
     // Before the clock: of clocks that agree, what is read later is no earlier.
     const latestUs = doubles[LATEST_US] as number
     const readUs = nowUs()
+    if (latestUs === 0 && isOneForAll) return readUs
     const backUs = (times[READ] as number) - readUs
     times[READ] = readUs
     const us = readUs + (times[AHEAD] as number)

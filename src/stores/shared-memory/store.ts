@@ -79,7 +79,8 @@ class Shared implements SharedStore {
 
   constructor(memory: SharedMemory) {
     this.handle = memory.handle
-    this.nowUs = commonTime(memory, timeFrom(memory.originUs) ?? systemClock.nowUs)
+    const oneForAll = timeFrom(memory.originUs)
+    this.nowUs = commonTime(memory, oneForAll ?? systemClock.nowUs, oneForAll !== undefined)
     this.#memory = memory
     this.#journals = new Journals(memory)
     this.#table = new SharedTable(memory, this.#journals)
@@ -101,7 +102,7 @@ class Shared implements SharedStore {
     const known = this.#clocks.get(of)
     if (known !== undefined) return known
     const setTimer: Clock['setTimer'] = (fn, us, keepAlive) => clock.setTimer(fn, us, keepAlive)
-    const common = { nowUs: commonTime(this.#memory, () => clock.nowUs()), setTimer }
+    const common = { nowUs: commonTime(this.#memory, () => clock.nowUs(), false), setTimer }
     this.#clocks.set(of, common)
     return common
   }
