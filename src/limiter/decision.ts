@@ -102,10 +102,11 @@ class Decided {
     this.policy = policy
     this.parts = parts
     this.degraded = degraded
-    if (reason !== undefined) this.reason = reason
     this.#settler = settler
     this.#key = this.allowed && !degraded ? key : undefined
     this.#cost = cost
+    // Last: what is written behind it would be written to objects of two shapes.
+    if (reason !== undefined) this.reason = reason
   }
 
   settle(actual: Cost<string>): unknown {
