@@ -155,7 +155,7 @@ function check(line: string): void {
 
 /** The keys that the pods read, and the name under which they do. */
 function secretOfManifest(): { name: string; given: string[] } {
-  // biome-ignore lint/suspicious/noExplicitAny: manifests.test.ts holds its shape.
+  // biome-ignore lint/suspicious/noExplicitAny: toJS() has no type, and manifests.test.ts checks it.
   const documents = parseAllDocuments(textOf('deploy/kubernetes/sluice.yaml')).map((document) => document.toJS() as any)
   const { containers, volumes } = documents.find(({ kind }) => kind === 'Deployment').spec.template.spec
   const { name, key } = containers[0].env.find(({ valueFrom }: { valueFrom?: object }) => valueFrom !== undefined).valueFrom.secretKeyRef

@@ -19,7 +19,7 @@ import { explainOnce } from './warnings.ts'
  */
 export type KeyFunction<Native = AnyRequest, Found = string> = (native: Native, http: HttpRequest) => MaybePromise<Found>
 
-/** One limit over all requests, whoever sent them. */
+/** One key for all requests: a limit over all senders together. */
 export function everyone(): string {
   return 'everyone'
 }

@@ -89,10 +89,10 @@ export class Journals {
   }
 
   /**
-   * Whether there are more spare records than all journals have at rest, and so fewer in chains
-   * than keys fit: somebody has one in hand that is no key's. Of a step under way that will free
-   * one, or has just used one, it counts as there: others may add a key too many, and never one too
-   * few.
+   * Whether there are more spare records than all journals have at rest. Then the chains hold fewer
+   * keys than fit: a thread has taken a record out of a chain and has not put one in yet. A step
+   * that is about to free a record, or has just used one, counts as such a thread: a new key may be
+   * let in too early, and is never refused without need.
    */
   get anyInHand(): boolean {
     const { journalCount, ints } = this.#memory

@@ -92,8 +92,8 @@ export class SharedTable {
   }
 
   /**
-   * Which limiters have keys in use, of these numbers. Idle ones of theirs are dropped: of the
-   * others none is left, unless somebody adds some meanwhile.
+   * Which of these limiters, by number, have keys in use. Their idle keys are dropped, so a limiter
+   * that is not in the answer has no key left, unless another thread adds one meanwhile.
    */
   dropIdle(scopes: ReadonlySet<number>, nowUs: number): ReadonlySet<number> {
     const used = new Set<number>()
